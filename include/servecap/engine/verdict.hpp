@@ -1,0 +1,102 @@
+// servecap: what an engine makes of a model's bytes
+// SPDX-License-Identifier: Apache-2.0
+//
+// StartPlan is the answer of every engine's allocator: the budget, the pool, blocks, tokens, state
+// slots, the verdict with the engine's own message, and the flags that mend a refusal. "Does not
+// start" is an answer, never an Error. All byte figures are per GPU (the poorest rank) unless named.
+
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <servecap/catalog/format.hpp>
+#include <servecap/core/basis.hpp>
+#include <servecap/engine/settings.hpp>
+#include <servecap/units/quantity.hpp>
+
+namespace servecap {
+
+enum class Verdict : std::uint8_t {
+    starts,
+    weights_do_not_fit,
+    no_kv_memory,
+    max_model_len_too_long,
+    state_slots_too_few,
+    free_memory_below_request,
+    layout_invalid,
+    unsupported,
+};
+
+constexpr std::string_view to_string(Verdict v) noexcept {
+    constexpr std::array<std::string_view, 8> names{"starts",
+                                                    "weights_do_not_fit",
+                                                    "no_kv_memory",
+                                                    "max_model_len_too_long",
+                                                    "state_slots_too_few",
+                                                    "free_memory_below_request",
+                                                    "layout_invalid",
+                                                    "unsupported"};
+    return names[static_cast<std::size_t>(v)];
+}
+
+/// A flag that mends a refusal.
+struct Fix {
+    std::string flag;   ///< "--max-num-seqs"
+    std::string value;  ///< "512"
+    std::string effect; ///< what it costs or gives, in words with numbers
+    EngineSettings settings; ///< the asked settings with this fix applied
+};
+
+/// Where the memory of one GPU goes.
+struct MemoryBudget {
+    Bytes visible{};       ///< what the runtime can allocate from
+    double utilization = 0;
+    Bytes requested{};     ///< what the engine may use
+    Bytes weights{};
+    Bytes activation{};    ///< peak of the profile run
+    Bytes non_torch{};     ///< NCCL, CUDA context and the like
+    Bytes cuda_graph{};    ///< estimate that this version subtracts, or what capture takes
+};
+
+struct StartPlan {
+    bool fits = false;     ///< weights and one request of ISL + OSL have room with some settings
+    bool starts = false;   ///< starts with the settings as asked
+    Verdict verdict = Verdict::unsupported;
+    std::string engine_message; ///< the engine's own number-bearing line; empty when it starts
+    std::vector<std::string> risks;
+    std::vector<Fix> fixes;
+    Bytes shortfall{};     ///< a GPU; 0 when the weights fit
+
+    Bytes weights_total{}; ///< of one replica, over all its GPUs
+    Bytes weights{};       ///< a GPU, the fullest rank
+    Bytes host_bytes{};    ///< tables kept in host memory, a replica
+    KvFormat kv_format = KvFormat::bf16;
+    std::string kv_cache_dtype; ///< as the engine names it
+    Bytes kv_per_token{};       ///< a GPU: growing part only
+    Bytes fixed_per_sequence{}; ///< a GPU: windows, rings and the like
+    Bytes state_per_sequence{}; ///< a GPU: recurrent state (one slot)
+    MemoryBudget budget;
+    Bytes pool{};               ///< KV cache memory a GPU
+    Tokens block_tokens{};
+    std::int64_t num_blocks = 0;
+    Bytes bytes_per_block{};
+    std::int64_t blocks_per_max_request = 0; ///< blocks of one request of max_model_len
+    Tokens kv_tokens{};         ///< as the engine logs it: a replica, or a DP rank where it logs ranks
+    Tokens kv_tokens_low{}, kv_tokens_high{};
+    std::optional<std::int64_t> state_slots; ///< recurrent models: blocks a sequence's state can take
+    Requests max_num_seqs{};    ///< in force, a DP rank
+    Tokens max_model_len{};     ///< in force
+    Tokens max_batched_tokens{};///< in force
+    Tokens longest{};           ///< longest max_model_len that would start
+    double max_requests_at_max_model_len = 0;
+    Basis basis = Basis::calibrated;
+    std::string rules_version;  ///< engine version whose rules were used
+    std::vector<std::string> notes;
+};
+
+} // namespace servecap
