@@ -65,6 +65,19 @@ struct EngineSettings {
     std::optional<std::int32_t> n_gpu_layers;           ///< llama.cpp -ngl
     std::optional<std::int32_t> n_parallel;             ///< llama.cpp -np
     std::optional<Tokens> ubatch;                       ///< llama.cpp -ub
+    std::optional<Tokens> max_total_tokens;             ///< SGLang --max-total-tokens; TensorRT-LLM kv_cache_config.max_tokens
+    std::optional<std::int64_t> max_mamba_cache_size;   ///< SGLang: state slots
+    std::optional<std::string> mamba_scheduler_strategy;///< SGLang: no_buffer, extra_buffer, extra_buffer_lazy
+    std::optional<double> swa_full_tokens_ratio;        ///< SGLang: window tokens for each full token
+    std::optional<std::string> cache_type_v;            ///< llama.cpp -ctv; the type of K is kv_cache_dtype
+    std::int32_t n_cpu_moe = 0;                         ///< llama.cpp --n-cpu-moe: first layers whose experts stay on the host
+    std::optional<bool> kv_unified;                     ///< llama.cpp --kv-unified
+    bool swa_full = false;                              ///< llama.cpp --swa-full
+    bool kv_on_host = false;                            ///< llama.cpp --no-kv-offload
+    std::optional<bool> flash_attention;                ///< llama.cpp -fa
+    std::optional<bool> fit_params;                     ///< llama.cpp -fit; on by default since December 2025
+    std::vector<double> tensor_split;                   ///< llama.cpp -ts: shares of the devices; empty = by free memory
+    std::optional<Bytes> compute_buffer;                ///< llama.cpp: a measured compute buffer of one device
     std::vector<std::pair<std::string, std::string>> other; ///< flags that change nothing modelled; kept for the command line
 };
 
