@@ -34,6 +34,12 @@ struct Gqa {
     bool bias = false;              ///< q, k, v projections have a bias
     bool qk_norm = false;           ///< norms over head_dim on q and k
     bool sinks = false;             ///< one learned sink logit a query head (gpt-oss)
+    bool qk_norm_full = false;      ///< norms over all heads at once (OLMo 2, 3; MiniMax M2)
+    bool o_bias = false;            ///< the output projection has a bias
+    bool head_gate = false;         ///< one gate value a query head (Step 3.7)
+    bool o_plain = false;           ///< o_proj stays in the model's dtype when the rest is quantised (MiMo V2)
+    std::int32_t stored_shards = 0; ///< q, k, v are stored as this many fused matrices (MiMo V2: 4); 0 = apart
+    std::int32_t input = 0;         ///< input width of q, k, v; 0 = hidden (Zamba2: twice that)
 };
 
 /// Gqa that sees the last `window` tokens only.
@@ -57,6 +63,7 @@ struct Mla {
     std::int32_t qk_rope = 0;       ///< cached even where no rotary embedding is applied
     std::int32_t v_head_dim = 0;
     bool output_gate = false;       ///< a full-rank gate hidden -> heads * v_head_dim (Kimi K3)
+    bool head_gate = false;         ///< one gate value a head (Ling 3 tiny)
 };
 
 /// Keys that pick which tokens are attended (DSA indexer).
@@ -66,6 +73,7 @@ struct Indexer {
     std::int32_t top_k = 0;         ///< tokens (or blocks) attended
     std::int32_t key_pool = 1;      ///< tokens that share one index key (GLM-5.3-Flash: 4)
     bool owns_keys = true;          ///< false: takes the choice of an earlier layer and caches none
+    bool key_bias = true;           ///< the key norm is a LayerNorm with a bias
 };
 
 /// Sparse attention: a base (latent or grouped) of which an indexer picks the rows.
@@ -86,6 +94,7 @@ struct Compressed {
     std::int32_t window = 0;        ///< every layer also keeps this many raw tokens
     bool kv_source = true;          ///< false: reads the compressed entries of an earlier layer
     bool index_source = false;      ///< computes its own choice of entries
+    bool latent_keys = false;       ///< V4.1: index keys are projected from the latent, no position tables
     std::optional<Indexer> indexer; ///< present where entries are chosen
 };
 
@@ -94,7 +103,9 @@ struct Kda {
     std::int32_t heads = 0;
     std::int32_t head_dim = 0;
     std::int32_t conv_kernel = 4;
-    bool full_rank_gate = false;
+    bool full_rank_gate = false;    ///< the output gate is one hidden -> heads * head_dim matrix
+    bool full_rank_decay = false;   ///< so is the decay (Ling 3: no_kda_lora)
+    std::int32_t stored_a_log = 0;  ///< stored entries of A_log where padded (Kimi K3: 128 for 96 heads); 0 = heads
 };
 
 /// Gated delta net (Qwen3-Next, Qwen3.5 to 3.8).
@@ -119,12 +130,16 @@ struct Mamba2 {
     std::int32_t groups = 1;
     std::int32_t d_state = 0;
     std::int32_t conv_kernel = 4;
+    bool conv_bias = true;
+    bool proj_bias = false;
+    bool norm = true;               ///< a gated norm over the inner width
 };
 
 /// Lightning (linear) attention of MiniMax 01 / M1 and the Ling / Ring 2.5 line: state heads x dim x dim.
 struct Lightning {
     std::int32_t heads = 0;
     std::int32_t head_dim = 0;
+    bool qk_norm = false;
 };
 
 /// Gated short convolution (LFM2).
@@ -154,6 +169,7 @@ constexpr std::string_view kind_name(Mixer const& m) noexcept {
 struct Dense {
     std::int32_t intermediate = 0;
     bool gated = true; ///< gate, up and down; else up and down
+    bool bias = false;
 };
 
 struct Moe {
@@ -168,6 +184,8 @@ struct Moe {
     bool shared_gate = false;             ///< a learned sigmoid gate on the shared expert
     bool router_bias = false;
     bool bias = false;                    ///< experts carry biases (gpt-oss)
+    bool latent_norm = false;             ///< a norm over the latent width (Kimi K3)
+    std::int32_t dense_intermediate = 0;  ///< a dense FFN that runs beside the experts (LongCat, Gemma 4 26B)
 };
 
 using Ffn = std::variant<Dense, Moe>;
@@ -177,6 +195,8 @@ struct Layer {
     std::vector<Mixer> mixers;
     std::optional<Ffn> ffn;
     std::int32_t shared_block = -1; ///< index of the weights this layer shares with others (Zamba2); -1 = its own
+    std::int32_t norms = 2;         ///< hidden-wide norm vectors: 2 usual, 4 sandwich (Gemma 2 to 4), 1 one-part layers
+    bool norm_bias = false;         ///< LayerNorm with a bias
 };
 
 // ---- weights ------------------------------------------------------------------------------------
@@ -232,10 +252,20 @@ struct WeightTensor {
     std::string_view name;        ///< static text: "q_proj", "experts.w13"...
 };
 
+/// One layer whose tensors of a class are stored otherwise than the rest.
+struct LayerFormat {
+    std::int32_t layer = 0;
+    TensorClass cls{};
+    WeightFormat format{};
+};
+
 /// Weight formats by tensor class; what the checkpoint's quantization block says.
 struct QuantPlan {
     std::string label = "bf16"; ///< what people call it: bf16, fp8, mxfp4, nvfp4, int4, fp8+mxfp4
+    std::string method;         ///< quant_method of the block; empty: none
     WeightFormat of[kTensorClasses]{};
+    std::vector<LayerFormat> exceptions; ///< sorted by layer
+    bool mtp_as_trunk = false;  ///< MTP layers are quantised like the trunk; else they have the format of class mtp
 
     WeightFormat const& operator[](TensorClass c) const noexcept { return of[static_cast<std::size_t>(c)]; }
     WeightFormat& operator[](TensorClass c) noexcept { return of[static_cast<std::size_t>(c)]; }
