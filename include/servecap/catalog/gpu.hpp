@@ -16,7 +16,8 @@
 namespace servecap {
 
 enum class GpuVendor : std::uint8_t { nvidia, amd, intel, other };
-enum class Availability : std::uint8_t { available, legacy, announced };
+/// Whether one can rent or buy it; `restricted`: sold in one market only (H20, Ascend).
+enum class Availability : std::uint8_t { available, legacy, announced, restricted };
 
 /// One accelerator; empty optionals are figures that are not known.
 struct Gpu {
@@ -27,6 +28,7 @@ struct Gpu {
     std::string architecture; ///< "Hopper", "Blackwell Ultra", "CDNA4"
     std::string compute_capability; ///< "9.0", "10.3", "gfx950"
     Availability status = Availability::available;
+    std::string status_text;        ///< as the catalogue words it
     std::string memory_printed;     ///< as the vendor prints it: "288"
     std::optional<Bytes> memory_reported;        ///< nvidia-smi / rocm-smi total
     std::optional<Bytes> memory_visible;         ///< runtime total, where measured

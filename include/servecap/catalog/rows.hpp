@@ -70,7 +70,8 @@ struct BenchmarkRow {
 struct StartupRow {
     std::string id, engine, engine_version, model, gpu;
     std::optional<std::int32_t> n_gpus, tp, pp, dp;
-    std::string ep, weights_precision, kv_cache_dtype;
+    std::string ep, weights_precision, kv_cache_dtype; ///< canonical spellings where the file has them
+    std::string kv_cache_dtype_as_written;             ///< what the flag said: "auto"
     std::optional<double> gpu_memory_utilization;
     std::optional<Tokens> max_model_len, max_num_batched_tokens;
     std::optional<Requests> max_num_seqs;
@@ -92,7 +93,7 @@ struct SetupRow {
     std::string engine, engine_version;
     std::optional<Bytes> bytes_on_disk;
     std::optional<Seconds> download, start, weights, engine_init;
-    std::string loader, state, failed_first_start, date, source, note;
+    std::string loader, state, failed_first_start, date, source, url, note;
     RowOrigin origin;
 };
 
