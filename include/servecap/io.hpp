@@ -1,0 +1,17 @@
+// servecap: every reader and writer of files
+// SPDX-License-Identifier: Apache-2.0
+//
+// Made by tests/checks/umbrella.cmake; refresh with
+//   cmake -D SOURCE=. -D UPDATE=1 -P tests/checks/umbrella.cmake
+
+#pragma once
+
+// IWYU pragma: begin_exports
+#include <servecap/io/csv.hpp>
+#include <servecap/io/embedded.hpp>
+#include <servecap/io/gpu_store.hpp>
+#include <servecap/io/hf_quant.hpp>
+#include <servecap/io/json.hpp>
+#include <servecap/io/line_matcher.hpp>
+#include <servecap/io/rows.hpp>
+// IWYU pragma: end_exports

@@ -1,0 +1,32 @@
+// servecap: everything but readers and writers (io.hpp) and fitting (perf/fit.hpp)
+// SPDX-License-Identifier: Apache-2.0
+//
+// Made by tests/checks/umbrella.cmake; refresh with
+//   cmake -D SOURCE=. -D UPDATE=1 -P tests/checks/umbrella.cmake
+
+#pragma once
+
+// IWYU pragma: begin_exports
+#include <servecap/version.hpp>
+#include <servecap/units/quantity.hpp>
+#include <servecap/core/basis.hpp>
+#include <servecap/core/checked.hpp>
+#include <servecap/core/result.hpp>
+#include <servecap/core/text.hpp>
+#include <servecap/catalog/format.hpp>
+#include <servecap/catalog/gpu.hpp>
+#include <servecap/catalog/model.hpp>
+#include <servecap/catalog/rows.hpp>
+#include <servecap/layout/layout.hpp>
+#include <servecap/memory/kv.hpp>
+#include <servecap/memory/state.hpp>
+#include <servecap/engine/observed.hpp>
+#include <servecap/engine/request.hpp>
+#include <servecap/engine/settings.hpp>
+#include <servecap/engine/verdict.hpp>
+#include <servecap/perf/types.hpp>
+#include <servecap/plan/layouts.hpp>
+#include <servecap/report/svg.hpp>
+#include <servecap/report/table.hpp>
+#include <servecap/report/text.hpp>
+// IWYU pragma: end_exports

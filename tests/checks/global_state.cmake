@@ -1,0 +1,18 @@
+# No writable object of namespace servecap in the given programs: no registries, caches or counters,
+# function-local ones included. Usage: cmake -D OBJDUMP=<objdump> -D PROGRAMS=<files> -P global_state.cmake
+cmake_minimum_required(VERSION 3.25)
+foreach(program IN LISTS PROGRAMS)
+  execute_process(COMMAND "${OBJDUMP}" -t -C "${program}" OUTPUT_VARIABLE symbols RESULT_VARIABLE status)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "objdump failed on ${program}")
+  endif()
+  string(REPLACE ";" "," symbols "${symbols}")
+  string(REGEX MATCHALL "[^\n]* \\.(data|bss|tdata|tbss)[ \t][^\n]*[ \t](guard variable for )?servecap::[^\n]*" found "${symbols}")
+  if(found)
+    string(REPLACE ";" "\n  " found "${found}")
+    message(FATAL_ERROR "writable objects of servecap in ${program}:\n  ${found}")
+  endif()
+  if(NOT symbols MATCHES "servecap::")
+    message(FATAL_ERROR "${program} has no symbol of servecap: stripped?")
+  endif()
+endforeach()

@@ -1,0 +1,16 @@
+# Every header compiles by itself, twice in one file, with all warnings. The generated files are built by
+# the test, not by `all`, so that a broken header fails a test with its name.
+set(header_sources "")
+foreach(header IN LISTS servecap_headers)
+  file(RELATIVE_PATH name "${PROJECT_SOURCE_DIR}/include" "${header}")
+  string(REPLACE "/" "_" file "${name}")
+  set(source "${CMAKE_CURRENT_BINARY_DIR}/headers/${file}.cpp")
+  file(CONFIGURE OUTPUT "${source}" CONTENT "#include <${name}>\n#include <${name}> // again: guarded\n")
+  list(APPEND header_sources "${source}")
+endforeach()
+add_library(servecap_headers_alone OBJECT EXCLUDE_FROM_ALL ${header_sources})
+servecap_own(servecap_headers_alone)
+target_compile_options(servecap_headers_alone PRIVATE -O0)
+target_link_libraries(servecap_headers_alone PRIVATE servecap::io)
+add_test(NAME headers COMMAND ${CMAKE_COMMAND} --build "${PROJECT_BINARY_DIR}" --target servecap_headers_alone)
+set_tests_properties(headers PROPERTIES LABELS headers RESOURCE_LOCK build TIMEOUT 1200)
