@@ -35,8 +35,8 @@ public:
         auto const kind = csv->required("kind"), written = csv->required("written"), canonical = csv->required("canonical");
         NameMap m;
         while (csv->next()) {
-            m.entries_.push_back({csv->string(kind), fold_name(csv->text(written)), csv->string(canonical)});
-            m.entries_.push_back({csv->string(kind), fold_name(csv->text(canonical)), csv->string(canonical)});
+            m.entries_.push_back({csv->string(kind), fold_name(csv->text(written)), csv->string(canonical), csv->string(written)});
+            m.entries_.push_back({csv->string(kind), fold_name(csv->text(canonical)), csv->string(canonical), {}});
         }
         if (csv->failed()) return tl::unexpected<Error>{csv->error()};
         std::stable_sort(m.entries_.begin(), m.entries_.end(), before);
@@ -45,7 +45,7 @@ public:
 
     /// The canonical name of `written`, if the map has it; compared without case, with '_', ' ' and '/' as '-'.
     [[nodiscard]] std::optional<std::string_view> find(std::string_view kind, std::string_view written) const {
-        Entry const wanted{std::string{kind}, fold_name(written), {}};
+        Entry const wanted{std::string{kind}, fold_name(written), {}, {}};
         auto const at = std::lower_bound(entries_.begin(), entries_.end(), wanted, before);
         if (at == entries_.end() || at->kind != wanted.kind || at->written != wanted.written) return std::nullopt;
         return at->canonical;
@@ -57,9 +57,18 @@ public:
         return std::string{c ? *c : written};
     }
 
+    /// Every spelling of `canonical`, itself first, as they stand in the map: what RowOptions::only takes to find the
+    /// rows of one model without folding the names of all others.
+    [[nodiscard]] std::vector<std::string> spellings(std::string_view kind, std::string_view canonical) const {
+        std::vector<std::string> out{std::string{canonical}};
+        for (Entry const& e : entries_)
+            if (e.kind == kind && e.canonical == canonical && !e.as_written.empty()) out.push_back(e.as_written);
+        return out;
+    }
+
 private:
     struct Entry {
-        std::string kind, written, canonical;
+        std::string kind, written, canonical, as_written;
     };
     static bool before(Entry const& a, Entry const& b) noexcept {
         return a.kind != b.kind ? a.kind < b.kind : a.written < b.written;
@@ -69,7 +78,7 @@ private:
 
 /// How rows are read.
 struct RowOptions {
-    std::span<std::string const> only;  ///< canonical models (GPUs for GPU prices) to keep; empty = all
+    std::span<std::string const> only;  ///< names to keep (models, GPUs for GPU prices), as written or canonical; empty = all
     NameMap const* names = nullptr;     ///< brings other spellings to canonical names
     bool user = false;                  ///< the file was given on the command line
 };
@@ -111,8 +120,9 @@ std::optional<Measure> measure_of(CsvReader& csv, CsvColumn c, double low, doubl
     return v ? std::optional<Measure>{Measure{*v * scale}} : std::nullopt;
 }
 
+// Engines log negative room ("Available KV cache memory: -0.3 GiB") when nothing is left.
 inline std::optional<Bytes> gib_of(CsvReader& csv, CsvColumn c) {
-    auto const v = csv.number(c, 0, 1e7);
+    auto const v = csv.number(c, -1e7, 1e7);
     return v ? std::optional<Bytes>{gib(*v)} : std::nullopt;
 }
 
@@ -539,6 +549,19 @@ inline Result<std::vector<Gpu>> read_gpus(std::string_view text, std::string_vie
     if (csv.failed()) return tl::unexpected<Error>{csv.error()};
     detail::estimate_visible(rows);
     return rows;
+}
+
+/// The newest date in the catalogue, which data/as_of.csv states so that no plan has to read every row for it.
+inline Result<std::string> read_as_of(std::string_view text, std::string_view file) {
+    auto csv = CsvReader::open(text, file);
+    if (!csv) return tl::unexpected<Error>{csv.error()};
+    auto const name = csv->required("name"), date = csv->required("date");
+    std::string newest;
+    while (csv->next())
+        if (csv->text(name) == "newest") newest = csv->date(date);
+    if (csv->failed()) return tl::unexpected<Error>{csv->error()};
+    if (newest.empty()) return fail(ErrorCode::missing, "no row \"newest\"", std::string{file});
+    return newest;
 }
 
 /// The newest day named by any row, as ISO text; months and years count as their first day. Empty when none has one.
