@@ -19,6 +19,8 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/servecapConfigVersion.cm
 install(FILES "${PROJECT_BINARY_DIR}/servecapConfig.cmake" "${PROJECT_BINARY_DIR}/servecapConfigVersion.cmake"
         DESTINATION "${servecap_cmake_dir}" COMPONENT dev)
 
+file(RELATIVE_PATH servecap_pc_up "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+string(REGEX REPLACE "/$" "" servecap_pc_up "${servecap_pc_up}")
 foreach(pc servecap servecap-io servecap-data)
   configure_file("cmake/${pc}.pc.in" "${PROJECT_BINARY_DIR}/${pc}.pc" @ONLY)
   install(FILES "${PROJECT_BINARY_DIR}/${pc}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT dev)
@@ -46,15 +48,15 @@ if(PROJECT_IS_TOP_LEVEL)
 
   set(CPACK_DEBIAN_DEV_PACKAGE_NAME libservecap-dev)
   set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
-  set(CPACK_COMPONENT_DEV_DESCRIPTION
-      "capacity and cost planning for serving language models (headers)\n Does a model fit on these GPUs, will the engine start, how fast is it, what does a million tokens cost.\n A header-only C++20 library with its catalogue of models, GPUs, prices and measured runs.")
+  set(CPACK_DEBIAN_DEV_DESCRIPTION
+      "Headers of a C++20 library, and its catalogue: does a model fit on these GPUs, will the engine start, how fast is it, what does a million tokens cost. Models, GPUs, prices and measured runs come with it.")
   set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS
       "libexpected-dev, libfmt-dev, librange-v3-dev, libeigen3-dev, nlohmann-json3-dev, libcsv-dev")
 
   set(CPACK_DEBIAN_PLANNER_PACKAGE_NAME planner)
   set(CPACK_DEBIAN_PLANNER_PACKAGE_SECTION utils)
-  set(CPACK_COMPONENT_PLANNER_DESCRIPTION
-      "capacity and cost planning for serving language models (program)\n Prints for a model and a set of GPUs: does it fit, will the engine start and which flag mends it,\n room for tokens, speed with its interval, cost a million tokens, break-even against an API.")
+  set(CPACK_DEBIAN_PLANNER_DESCRIPTION
+      "The program. Prints for a model and a set of GPUs: does it fit, will the engine start and which flag mends it,\nroom for tokens, speed with its interval, cost a million tokens, break-even against an API.")
   set(CPACK_DEBIAN_PLANNER_PACKAGE_SHLIBDEPS ON)
   include(CPack)
 endif()

@@ -1,0 +1,10 @@
+# The files that a compiler opens for FILE must not be of the heavy libraries.
+cmake_minimum_required(VERSION 3.25)
+execute_process(COMMAND ${CXX} -std=c++20 -I${INCLUDE} -M ${FILE} OUTPUT_VARIABLE opened COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "[^ \n]*/(eigen3|Eigen|nlohmann|fmt|range|CLI)/[^ \n]*|[^ \n]*/csv\\.h" heavy "${opened}")
+if(heavy)
+  message(FATAL_ERROR "${FILE} opens ${heavy}")
+endif()
+if(NOT opened MATCHES "servecap/memory/kv\\.hpp")
+  message(FATAL_ERROR "${FILE} does not include servecap/memory/kv.hpp")
+endif()
