@@ -1,0 +1,146 @@
+// servecap: which rules a version of vLLM follows
+// SPDX-License-Identifier: Apache-2.0
+//
+// The allocator changed many times; each change has the first version that shows it, from public
+// sources and logs. Where only a range is known the later end is taken and `uncertain` says so to
+// whoever builds intervals. Development builds named 0.1.devN and builds without a version follow the
+// rules of their date. Release dates are those of public release notes and of the oldest log seen.
+
+#pragma once
+
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace servecap {
+
+/// A version 0.minor.patch; `guessed` when it comes from a date or a default instead of a version string.
+struct VllmVersion {
+    std::int32_t minor = 33;
+    std::int32_t patch = 0;
+    bool v0_engine = false; ///< the first engine (before 0.8): one pool of equal blocks
+    bool guessed = false;
+
+    /// minor * 100 + patch, the number that rules compare.
+    [[nodiscard]] constexpr std::int32_t number() const noexcept { return minor * 100 + (patch < 99 ? patch : 99); }
+};
+
+/// Newest version whose rules are modelled.
+inline constexpr std::int32_t kNewestVllmMinor = 33;
+
+struct VllmRelease {
+    std::int32_t minor;
+    std::string_view date; ///< ISO
+};
+
+/// Releases and when they appeared. 0.13, 0.27 and 0.32 are known to a fortnight only.
+inline constexpr std::array<VllmRelease, 29> kVllmReleases{{
+    {5, "2024-06-11"},  {6, "2024-09-05"},  {7, "2025-01-27"},  {8, "2025-03-18"},  {9, "2025-05-28"},  {10, "2025-07-24"},
+    {11, "2025-10-02"}, {12, "2025-12-03"}, {13, "2025-12-18"}, {14, "2026-01-20"}, {15, "2026-01-29"}, {16, "2026-02-20"},
+    {17, "2026-03-07"}, {18, "2026-03-20"}, {19, "2026-04-03"}, {20, "2026-04-27"}, {21, "2026-05-15"}, {22, "2026-06-03"},
+    {23, "2026-06-18"}, {24, "2026-06-30"}, {25, "2026-07-15"}, {26, "2026-07-27"}, {27, "2026-08-12"}, {28, "2026-08-28"},
+    {29, "2026-09-12"}, {30, "2026-09-27"}, {31, "2026-10-05"}, {32, "2026-10-20"}, {33, "2026-11-03"},
+}};
+
+/// The newest release on an ISO date; a month ("2026-08") counts as its end; no date: the newest modelled.
+constexpr VllmVersion vllm_version_at(std::string_view date) noexcept {
+    VllmVersion v;
+    v.guessed = true;
+    if (date.size() < 7 || date[4] != '-' || date[0] < '0' || date[0] > '9') return v;
+    v.minor = kVllmReleases.front().minor;
+    for (VllmRelease const& r : kVllmReleases)
+        if (r.date.substr(0, date.size() < 10 ? 7 : 10) <= date.substr(0, date.size() < 10 ? 7 : 10)) v.minor = r.minor;
+    v.v0_engine = v.minor < 8;
+    return v;
+}
+
+/// Reads "0.19.0", "0.26.1rc0", "~0.24 (2026-08)", "0.31.1rc1.dev50+g...", "0.1.dev24216", "V0 ~0.7", "NIM 2.0.12"...
+/// What holds no version is placed by `date`.
+inline VllmVersion parse_vllm_version(std::string_view text, std::string_view date = {}) {
+    auto const number_at = [&](std::size_t i) {
+        std::int32_t n = 0;
+        auto const [end, ec] = std::from_chars(text.data() + i, text.data() + text.size(), n);
+        return std::pair{ec == std::errc{} ? n : -1, static_cast<std::size_t>(end - text.data())};
+    };
+    // NVIDIA NIM wraps vLLM; 1.12 and 2.0 showed the messages and defaults of 0.10 and 0.20.
+    if (text.find("NIM") != std::string_view::npos) {
+        VllmVersion v;
+        v.guessed = true;
+        v.minor = text.find("NIM 1") != std::string_view::npos ? 10 : 21;
+        return v;
+    }
+    for (std::size_t i = text.find("0."); i != std::string_view::npos; i = text.find("0.", i + 1)) {
+        if (i > 0 && text[i - 1] >= '0' && text[i - 1] <= '9') continue;
+        auto const [minor, after] = number_at(i + 2);
+        if (minor < 2 || minor > 999) continue; // 0.1.devN carries no rules
+        VllmVersion v;
+        v.minor = minor;
+        if (after + 1 < text.size() && text[after] == '.')
+            if (auto const [patch, end] = number_at(after + 1); patch >= 0) v.patch = patch;
+        if (minor > kNewestVllmMinor) v.guessed = true;
+        v.v0_engine = v.minor < 8 || text.find("V0") != std::string_view::npos;
+        return v;
+    }
+    VllmVersion v = vllm_version_at(date);
+    if (text.find("V0") != std::string_view::npos) {
+        v.v0_engine = true;
+        if (v.minor > 10) v.minor = 10;
+    }
+    return v;
+}
+
+/// How a version names itself in notes: "0.33".
+inline std::string to_string(VllmVersion const& v) {
+    std::string s = "0." + std::to_string(v.minor);
+    if (v.patch > 0) s += "." + std::to_string(v.patch);
+    return s;
+}
+
+/// When the check of state slots against max_num_seqs stops a start.
+enum class StateSlotCheck : std::uint8_t { none, shrinks_capture, refuses };
+
+/// The rules of one version.
+struct VllmRules {
+    VllmVersion version;
+    double default_utilization = 0.92;
+    bool subtracts_graphs = true;       ///< the graph estimate is taken off the pool
+    bool linear_graph_estimate = false; ///< first + (n - 1) * second, which overestimates
+    bool null_block = true;             ///< one block is kept back in the check of a full-length request
+    bool tokens_by_concurrency = true;  ///< tokens = blocks / pages of a request * max_model_len
+    bool two_batches_in_flight = true;  ///< async scheduling keeps two batches of window tokens
+    bool packed_groups = true;          ///< V4: groups overlay one another; before: slots by page size
+    bool start_block_aligns = true;     ///< hybrid block is a multiple of max(kernel rule, start block)
+    std::int32_t mla_alignment = 128;   ///< kernel rule of MLA blocks in hybrid models
+    StateSlotCheck slot_check = StateSlotCheck::refuses;
+    bool align_by_default = true;       ///< hybrid models cache prefixes in align mode when nothing is said
+    bool chunked_prefill = true;        ///< a profile run takes max_num_batched_tokens, not max_model_len
+    bool capture_1024_on_blackwell = true;
+    double logit_bytes = 15.0;          ///< bytes a logit of the sampler's profile run
+};
+
+/// Rules by version. Sources: public vLLM sources 0.11 to 0.33 and logs; 0.20 and 0.21 from their release notes.
+constexpr VllmRules vllm_rules(VllmVersion const& v) noexcept {
+    VllmRules r;
+    r.version = v;
+    std::int32_t const n = v.number();
+    r.default_utilization = n >= 2100 ? 0.92 : 0.90;
+    r.subtracts_graphs = n >= 2100;
+    r.linear_graph_estimate = n < 2900;
+    r.null_block = n >= 2800;
+    r.tokens_by_concurrency = n >= 2101;
+    r.two_batches_in_flight = n >= 2600;
+    r.packed_groups = n >= 2601;
+    r.start_block_aligns = n >= 1900;
+    r.mla_alignment = n >= 2500 ? 128 : 64;
+    r.slot_check = n >= 1900 ? StateSlotCheck::refuses : n >= 1600 ? StateSlotCheck::shrinks_capture : StateSlotCheck::none;
+    r.align_by_default = n >= 3000;
+    r.chunked_prefill = n >= 800 && !v.v0_engine;
+    r.capture_1024_on_blackwell = n >= 3000;
+    r.logit_bytes = n >= 1700 ? 15.0 : 38.7;
+    return r;
+}
+
+} // namespace servecap
