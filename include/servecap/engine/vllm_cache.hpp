@@ -546,12 +546,12 @@ inline void finish(CacheLayout& out, std::vector<std::vector<CacheSpec>> const& 
                 out.bytes_per_block[st] = std::max(out.bytes_per_block[st], bytes[st]);
                 continue;
             }
-            for (auto const& [page, k] : count[st]) {
-                auto it = std::find_if(slot[st].begin(), slot[st].end(), [&](auto const& p) { return p.first == page; });
+            for (auto const& have : count[st]) {
+                auto it = std::find_if(slot[st].begin(), slot[st].end(), [&](auto const& p) { return p.first == have.first; });
                 if (it == slot[st].end())
-                    slot[st].push_back({page, k});
+                    slot[st].push_back(have);
                 else
-                    it->second = std::max(it->second, k);
+                    it->second = std::max(it->second, have.second);
             }
         }
         add_group(out, g.front(), 1, sum_pages(g));
