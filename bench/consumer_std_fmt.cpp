@@ -1,0 +1,4 @@
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
