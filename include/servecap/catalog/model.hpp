@@ -302,6 +302,7 @@ struct Model {
     Format dtype = Format::bf16; ///< of activations and of the auto KV cache
     std::vector<Layer> layers;
     std::vector<Layer> mtp_layers;           ///< multi-token prediction, run only with speculation
+    std::int32_t final_norms = 1;            ///< hidden-wide norm vectors after the last layer
     std::vector<WeightTensor> extra_tensors; ///< towers, tables, hyper-connections: whatever layers do not imply
     QuantPlan quant;
     /// Exact bytes by tensor class, from a checkpoint's own headers, where they were read; empty otherwise.
