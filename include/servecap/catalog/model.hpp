@@ -292,6 +292,7 @@ struct LicenceFact {
 
 struct Model {
     std::string id;           ///< Hugging Face id or file name: "moonshotai/Kimi-K3"
+    std::string name;         ///< catalogue name, as rows are matched: "Kimi-K3"; empty: read from a path
     std::string display_name; ///< "Kimi K3"
     std::string architecture; ///< first entry of `architectures`
     std::string model_type;
