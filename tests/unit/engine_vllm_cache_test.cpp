@@ -200,13 +200,6 @@ TEST_CASE("vllm pool: windows: gemma 3 12B, 47.72 GiB: 130,304 tokens by the old
     CHECK(f.bytes_per_block[0] == Bytes{48 * 131072});
 }
 
-TEST_CASE("vllm pool: the pipeline gives its remainder to stages counted backwards from the last but one") {
-    CHECK(pipeline_partition(93, 3) == std::vector<std::int32_t>{31, 31, 31});
-    CHECK(pipeline_partition(45, 4) == std::vector<std::int32_t>{11, 11, 12, 11});
-    CHECK(pipeline_partition(46, 4) == std::vector<std::int32_t>{11, 12, 12, 11});
-    CHECK(pipeline_partition(7, 1) == std::vector<std::int32_t>{7});
-}
-
 TEST_CASE("vllm pool: pages never fall with length, and the longest request is the inverse of its pages") {
     for (Model const& m : {handmade::qwen36_27b(), handmade::gemma3_12b(), handmade::v4_flash(), handmade::v41_flash(), handmade::glm53_flash()})
         for (std::string_view v : {"0.19.0", "0.25.0", "0.33.0"}) {

@@ -26,6 +26,7 @@
 #include <servecap/layout/layout.hpp>
 #include <servecap/memory/kv.hpp>
 #include <servecap/memory/state.hpp>
+#include <servecap/memory/weights.hpp>
 #include <servecap/units/quantity.hpp>
 
 namespace servecap {
@@ -72,17 +73,6 @@ struct CacheOptions {
     std::vector<std::int32_t> partition;     ///< layers of each pipeline stage; empty = the engine's own
 };
 
-/// Layers of each pipeline stage when nothing is said: an even share; a remainder of r goes one each to r stages,
-/// counted backwards from the last but one.
-inline std::vector<std::int32_t> pipeline_partition(std::int32_t layers, std::int32_t pp) {
-    std::vector<std::int32_t> part(static_cast<std::size_t>(std::max(pp, 1)), layers / std::max(pp, 1));
-    std::int32_t const rest = layers % std::max(pp, 1);
-    for (std::int32_t i = 0; i < rest; ++i) {
-        std::int32_t const stage = pp - 2 - i;
-        ++part[static_cast<std::size_t>(stage >= 0 ? stage : pp - 1)];
-    }
-    return part;
-}
 
 /// Specs that share block tables.
 struct CacheGroup {
@@ -575,12 +565,16 @@ inline CacheLayout cache_layout(Model const& model, CacheOptions const& o, VllmR
     out.dcp = std::max(1, o.layout.dcp);
     std::vector<CacheSpec> specs = cache_specs(model, o, out);
 
-    auto const part = o.partition.empty() ? pipeline_partition(static_cast<std::int32_t>(model.layers.size()), o.layout.pp) : o.partition;
     detail::Stages stages;
-    std::int32_t first = 0;
-    for (std::int32_t n : part) {
-        stages.first.push_back(first);
-        first += n;
+    if (o.partition.empty()) {
+        for (auto const& [first, n] : pipeline_stages(static_cast<std::int32_t>(model.layers.size()), std::max(1, o.layout.pp)))
+            stages.first.push_back(first);
+    } else {
+        std::int32_t first = 0;
+        for (std::int32_t n : o.partition) {
+            stages.first.push_back(first);
+            first += n;
+        }
     }
     if (specs.empty()) {
         out.bytes_per_block.assign(stages.first.size(), Bytes{0});
