@@ -93,6 +93,7 @@ struct SetupRow {
     std::string engine, engine_version;
     std::optional<Bytes> bytes_on_disk;
     std::optional<Seconds> download, start, weights, engine_init;
+    std::optional<Seconds> first_launch_to_ready; ///< where a first start failed: from its launch to the ready second one
     std::string loader, state, failed_first_start, date, source, url, note;
     RowOrigin origin;
 };

@@ -27,6 +27,7 @@
 
 #include <csv.h>
 
+#include <servecap/core/date.hpp>
 #include <servecap/core/result.hpp>
 #include <servecap/core/text.hpp>
 
@@ -65,23 +66,6 @@ inline std::size_t utf8_prefix(std::string_view s) noexcept {
         i += n;
     }
     return i;
-}
-
-/// `s` is YYYY, YYYY-MM or YYYY-MM-DD and a date that exists.
-constexpr bool is_iso_date(std::string_view s) noexcept {
-    if (s.size() != 4 && s.size() != 7 && s.size() != 10) return false;
-    for (std::size_t i = 0; i < s.size(); ++i)
-        if (i == 4 || i == 7 ? s[i] != '-' : (s[i] < '0' || s[i] > '9')) return false;
-    auto const two = [&](std::size_t i) { return (s[i] - '0') * 10 + (s[i + 1] - '0'); };
-    int const year = two(0) * 100 + two(2);
-    if (year < 1900) return false;
-    if (s.size() == 4) return true;
-    int const month = two(5);
-    if (month < 1 || month > 12) return false;
-    if (s.size() == 7) return true;
-    bool const leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    int const days = month == 2 ? (leap ? 29 : 28) : (month == 4 || month == 6 || month == 9 || month == 11) ? 30 : 31;
-    return two(8) >= 1 && two(8) <= days;
 }
 
 /// Reads the records of one CSV text. The text must outlive the reader.

@@ -22,6 +22,7 @@
 #include <servecap/catalog/gpu.hpp>
 #include <servecap/catalog/rows.hpp>
 #include <servecap/core/text.hpp>
+#include <servecap/cost/money.hpp>
 #include <servecap/io/csv.hpp>
 
 namespace servecap {
@@ -377,7 +378,7 @@ inline Result<std::vector<SetupRow>> read_setups(std::string_view text, std::str
     auto const n_gpus = csv.optional("n_gpus"), engine = csv.optional("engine"), engine_version = csv.optional("engine_version"),
                size = csv.optional("bytes_on_disk"), download = csv.optional("download_s"), start = csv.optional("start_s"),
                weights = csv.optional("weights_s"), loader = csv.optional("loader"), init = csv.optional("engine_init_s"),
-               state = csv.optional("state"), failed = csv.optional("failed_first_start"), date = csv.optional("date"),
+               state = csv.optional("state"), first = csv.optional("first_launch_to_ready_s"), failed = csv.optional("failed_first_start"), date = csv.optional("date"),
                source = csv.optional("source"), url = csv.optional("url"), note = csv.optional("note");
     std::vector<SetupRow> rows;
     auto const seconds = [&](CsvColumn c) { return detail::measure_of<Seconds>(csv, c, 0, 1e8); };
@@ -393,6 +394,7 @@ inline Result<std::vector<SetupRow>> read_setups(std::string_view text, std::str
         r.start = seconds(start);
         r.weights = seconds(weights);
         r.engine_init = seconds(init);
+        r.first_launch_to_ready = seconds(first);
         r.loader = csv.string(loader);
         r.state = csv.string(state);
         r.failed_first_start = csv.string(failed);
@@ -401,6 +403,29 @@ inline Result<std::vector<SetupRow>> read_setups(std::string_view text, std::str
         r.url = csv.string(url);
         r.note = csv.string(note);
         r.origin = detail::origin_of(csv, o);
+    }
+    return detail::rows_or_error(csv, std::move(rows));
+}
+
+/// Dated rates of currencies (data/currency.csv): units a US dollar buys.
+inline Result<std::vector<CurrencyRate>> read_currency_rates(std::string_view text, std::string_view file) {
+    auto opened = CsvReader::open(text, file);
+    if (!opened) return tl::unexpected<Error>{opened.error()};
+    CsvReader& csv = *opened;
+    auto const currency = csv.required("currency"), rate = csv.required("per_usd"), date = csv.required("date"),
+               source = csv.optional("source"), url = csv.optional("url");
+    std::vector<CurrencyRate> rows;
+    while (!csv.failed() && csv.next()) {
+        CurrencyRate& r = rows.emplace_back();
+        r.currency = csv.string(currency);
+        if (r.currency.size() != 3) csv.refuse(currency, "is no currency", "a code of three letters such as CNY");
+        auto const v = csv.number(rate, 1e-6, 1e9);
+        if (!v) csv.refuse(rate, "is no rate", "units of the currency that a US dollar buys");
+        r.per_usd = v.value_or(0);
+        r.date = csv.date(date);
+        if (r.date == "unknown") csv.refuse(date, "is no date", "a rate without a date is of no use");
+        r.source = csv.string(source);
+        r.url = csv.string(url);
     }
     return detail::rows_or_error(csv, std::move(rows));
 }
