@@ -80,6 +80,11 @@ struct KvOptions;
 struct StateElements;
 struct StateOptions;
 
+// memory/weights.hpp
+struct StoredBytes;
+struct WeightOptions;
+struct RankWeights;
+
 // engine/observed.hpp
 enum class StartStage : std::uint8_t;
 struct ObservedStart;
@@ -93,11 +98,71 @@ enum class GraphMode : std::uint8_t;
 enum class MambaCacheMode : std::uint8_t;
 struct EngineSettings;
 
+// engine/support.hpp
+struct Support;
+enum class ModelTrait : std::uint8_t;
+enum class GpuTrait : std::uint8_t;
+struct SupportRule;
+struct GgufArchitecture;
+
 // engine/verdict.hpp
 enum class Verdict : std::uint8_t;
 struct Fix;
 struct MemoryBudget;
 struct StartPlan;
+
+// engine/vllm_budget.hpp
+struct CaptureSizes;
+struct VllmMemoryModel;
+struct VllmMemory;
+
+// engine/vllm_cache.hpp
+enum class CacheKind : std::uint8_t;
+struct CacheSpec;
+struct CacheOptions;
+struct CacheGroup;
+struct CacheLayout;
+
+// engine/vllm_version.hpp
+struct VllmVersion;
+struct VllmRelease;
+enum class StateSlotCheck : std::uint8_t;
+struct VllmRules;
+
+// perf/coefficients.hpp
+enum class Coef : std::uint8_t;
+enum class CoefLevel : std::uint8_t;
+struct CoefDeviation;
+struct CoefPrior;
+struct CoefContext;
+class CoefficientTable;
+struct ResolvedCoefs;
+
+// perf/deployment.hpp
+struct SpeedIdentity;
+struct SpeedRow;
+
+// perf/predict.hpp
+struct SpeedRequest;
+struct ReplicaSpeed;
+class PreparedDeployment;
+
+// perf/residual.hpp
+struct ResidualSite;
+struct ResidualKernel;
+struct ResidualRow;
+struct ResidualGuess;
+class LocalResidual;
+
+// perf/step.hpp
+enum class StepTerm : std::uint8_t;
+struct KvGroup;
+struct MoeGroup;
+struct PreparedSpeed;
+struct StepLoad;
+struct StepTimes;
+struct PrepareOptions;
+struct PrefillTimes;
 
 // perf/types.hpp
 struct Workload;
@@ -106,8 +171,65 @@ struct Evidence;
 struct SpeedTerm;
 struct SpeedPoint;
 
+// cost/api.hpp
+struct TariffPart;
+struct ApiTariff;
+struct ApiQuery;
+struct Traffic;
+struct ApiBill;
+
+// cost/break_even.hpp
+struct Supply;
+struct Crossing;
+struct Crossings;
+enum class Reachable : std::uint8_t;
+struct Capacity;
+struct BreakEvenRequest;
+struct BreakEven;
+struct Sensitivity;
+
+// cost/money.hpp
+struct CurrencyRate;
+struct Money;
+struct InDollars;
+
+// cost/own.hpp
+struct OwnTerms;
+struct OwnCost;
+
+// cost/price.hpp
+struct PriceQuery;
+struct PriceChoice;
+struct PriceFinding;
+
+// cost/rent.hpp
+struct DutyRental;
+struct DutyCost;
+struct SpotTerms;
+struct SpotCost;
+struct Commitment;
+struct CommitmentCost;
+
+// cost/setup.hpp
+struct SetupRequest;
+struct SetupTime;
+struct SessionCost;
+
+// cost/tokens.hpp
+struct TokenCost;
+struct CostPoint;
+
 // plan/layouts.hpp
 struct ChosenLayout;
+
+// plan/plan.hpp
+struct Mend;
+struct PlanCost;
+struct PlanSource;
+struct Plan;
+
+// report/page.hpp
+struct PageStyle;
 
 // report/svg.hpp
 struct ChartPoint;

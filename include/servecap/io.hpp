@@ -10,8 +10,14 @@
 #include <servecap/io/csv.hpp>
 #include <servecap/io/embedded.hpp>
 #include <servecap/io/gpu_store.hpp>
+#include <servecap/io/hf_config.hpp>
+#include <servecap/io/hf_families.hpp>
 #include <servecap/io/hf_quant.hpp>
+#include <servecap/io/hf_vision.hpp>
 #include <servecap/io/json.hpp>
 #include <servecap/io/line_matcher.hpp>
+#include <servecap/io/model_store.hpp>
+#include <servecap/io/plan_json.hpp>
 #include <servecap/io/rows.hpp>
+#include <servecap/io/startup_log.hpp>
 // IWYU pragma: end_exports
