@@ -60,7 +60,7 @@ struct GpuSet {
     std::int32_t count = 1;
     std::int32_t nodes = 1;
 
-    [[nodiscard]] std::int32_t per_node() const noexcept { return count / nodes; }
+    [[nodiscard]] std::int32_t per_node() const noexcept { return static_cast<std::int32_t>(ceil_div(count, nodes)); }
     /// GPUs that reach each other over the scale-up link.
     [[nodiscard]] std::int32_t domain() const noexcept {
         return gpu.scaleup ? (gpu.scaleup_domain < count ? gpu.scaleup_domain : count) : 1;

@@ -16,6 +16,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -35,21 +36,23 @@ public:
         if (!csv) return tl::unexpected<Error>{csv.error()};
         auto const kind = csv->required("kind"), written = csv->required("written"), canonical = csv->required("canonical");
         NameMap m;
+        m.index_.reserve(text.size() / 16);
         while (csv->next()) {
-            m.entries_.push_back({csv->string(kind), fold_name(csv->text(written)), csv->string(canonical), csv->string(written)});
-            m.entries_.push_back({csv->string(kind), fold_name(csv->text(canonical)), csv->string(canonical), {}});
+            Entry e{csv->string(kind), csv->string(written), csv->string(canonical)};
+            auto const at = static_cast<std::uint32_t>(m.entries_.size());
+            m.index_.emplace(key(e.kind, e.written), at);
+            m.index_.emplace(key(e.kind, e.canonical), at);
+            m.entries_.push_back(std::move(e));
         }
         if (csv->failed()) return tl::unexpected<Error>{csv->error()};
-        std::stable_sort(m.entries_.begin(), m.entries_.end(), before);
         return m;
     }
 
     /// The canonical name of `written`, if the map has it; compared without case, with '_', ' ' and '/' as '-'.
     [[nodiscard]] std::optional<std::string_view> find(std::string_view kind, std::string_view written) const {
-        Entry const wanted{std::string{kind}, fold_name(written), {}, {}};
-        auto const at = std::lower_bound(entries_.begin(), entries_.end(), wanted, before);
-        if (at == entries_.end() || at->kind != wanted.kind || at->written != wanted.written) return std::nullopt;
-        return at->canonical;
+        auto const at = index_.find(key(kind, written));
+        if (at == index_.end()) return std::nullopt;
+        return entries_[at->second].canonical;
     }
 
     /// The canonical name, or `written` itself where the map does not have it.
@@ -58,23 +61,21 @@ public:
         return std::string{c ? *c : written};
     }
 
-    /// Every spelling of `canonical`, itself first, as they stand in the map: what RowOptions::only takes to find the
-    /// rows of one model without folding the names of all others.
+    /// Every spelling of `canonical`, itself first, as they stand in the map.
     [[nodiscard]] std::vector<std::string> spellings(std::string_view kind, std::string_view canonical) const {
         std::vector<std::string> out{std::string{canonical}};
         for (Entry const& e : entries_)
-            if (e.kind == kind && e.canonical == canonical && !e.as_written.empty()) out.push_back(e.as_written);
+            if (e.kind == kind && e.canonical == canonical) out.push_back(e.written);
         return out;
     }
 
 private:
     struct Entry {
-        std::string kind, written, canonical, as_written;
+        std::string kind, written, canonical;
     };
-    static bool before(Entry const& a, Entry const& b) noexcept {
-        return a.kind != b.kind ? a.kind < b.kind : a.written < b.written;
-    }
+    static std::string key(std::string_view kind, std::string_view name) { return std::string{kind} + ":" + fold_name(name); }
     std::vector<Entry> entries_;
+    std::unordered_map<std::string, std::uint32_t> index_; // looked up only, never walked: its order shows nowhere
 };
 
 /// How rows are read.
@@ -90,17 +91,39 @@ inline std::string canonical_name(RowOptions const& o, std::string_view kind, st
     return o.names == nullptr ? std::string{written} : o.names->canonical(kind, written);
 }
 
-/// The next record whose name in `key` is asked for.
-inline bool next_row(CsvReader& csv, RowOptions const& o, CsvColumn key, std::string_view kind) {
-    if (o.only.empty()) return csv.next();
-    return csv.next_where(key, [&](std::string_view written) {
-        auto const is_wanted = [&](std::string_view name) { return std::find(o.only.begin(), o.only.end(), name) != o.only.end(); };
-        if (is_wanted(written)) return true;
-        if (o.names == nullptr) return false;
-        auto const c = o.names->find(kind, written);
-        return c && is_wanted(*c);
-    });
-}
+/// Which rows are wanted. Files hold runs of rows of one model, so the last answer is kept.
+class RowFilter {
+public:
+    RowFilter(RowOptions const& o, std::string_view kind) : options_{o}, kind_{kind} {}
+
+    /// Moves to the next record whose name in `key` is asked for.
+    bool next(CsvReader& csv, CsvColumn key) {
+        if (options_.only.empty()) return csv.next();
+        return csv.next_where(key, [&](std::string_view written) {
+            if (!known_ || written != last_) {
+                last_ = written;
+                known_ = true;
+                wanted_ = wanted(written);
+            }
+            return wanted_;
+        });
+    }
+
+private:
+    [[nodiscard]] bool listed(std::string_view name) const {
+        return std::find(options_.only.begin(), options_.only.end(), name) != options_.only.end();
+    }
+    [[nodiscard]] bool wanted(std::string_view written) const {
+        if (listed(written)) return true;
+        if (options_.names == nullptr) return false;
+        auto const c = options_.names->find(kind_, written);
+        return c && listed(*c);
+    }
+    RowOptions const& options_;
+    std::string_view kind_;
+    std::string last_;
+    bool known_ = false, wanted_ = false;
+};
 
 inline RowOrigin origin_of(CsvReader const& csv, RowOptions const& o) { return {csv.file(), csv.line(), o.user}; }
 
@@ -169,7 +192,8 @@ inline Result<std::vector<BenchmarkRow>> read_benchmarks(std::string_view text, 
                dataset = csv.optional("dataset"), out_basis = csv.optional("out_basis"), lat_basis = csv.optional("lat_basis"),
                flags = csv.optional("flags"), note = csv.optional("note");
     std::vector<BenchmarkRow> rows;
-    while (!csv.failed() && detail::next_row(csv, o, model, "model")) {
+    detail::RowFilter filter{o, "model"};
+    while (!csv.failed() && filter.next(csv, model)) {
         BenchmarkRow& r = rows.emplace_back();
         r.model = detail::canonical_name(o, "model", csv.text(model));
         if (r.model.empty()) csv.refuse(model, "names no model", "the model of the row");
@@ -240,7 +264,8 @@ inline Result<std::vector<StartupRow>> read_startups(std::string_view text, std:
                why_not = csv.optional("why_not"), precision_canonical = csv.optional("weights_precision_canonical"),
                kv_canonical = csv.optional("kv_dtype_canonical");
     std::vector<StartupRow> rows;
-    while (!csv.failed() && detail::next_row(csv, o, model, "model")) {
+    detail::RowFilter filter{o, "model"};
+    while (!csv.failed() && filter.next(csv, model)) {
         StartupRow& r = rows.emplace_back();
         r.id = csv.string(id);
         r.engine = detail::canonical_name(o, "engine", csv.text(engine));
@@ -302,7 +327,8 @@ inline Result<std::vector<GpuPrice>> read_gpu_prices(std::string_view text, std:
                original = csv.optional("price_original"), region = csv.optional("region"), date_kind = csv.optional("date_kind"),
                confidence = csv.optional("confidence"), url = csv.optional("source_url"), notes = csv.optional("notes");
     std::vector<GpuPrice> rows;
-    while (!csv.failed() && detail::next_row(csv, o, gpu, "gpu")) {
+    detail::RowFilter filter{o, "gpu"};
+    while (!csv.failed() && filter.next(csv, gpu)) {
         GpuPrice& r = rows.emplace_back();
         r.provider = csv.string(provider);
         r.provider_class = csv.string(provider_class);
@@ -342,7 +368,8 @@ inline Result<std::vector<ApiPrice>> read_api_prices(std::string_view text, std:
                notes = csv.optional("notes");
     std::vector<ApiPrice> rows;
     auto const money = [&](CsvColumn c) { return detail::measure_of<UsdPerMillionTokens>(csv, c, 0, 1e6); };
-    while (!csv.failed() && detail::next_row(csv, o, model, "api")) {
+    detail::RowFilter filter{o, "api"};
+    while (!csv.failed() && filter.next(csv, model)) {
         ApiPrice& r = rows.emplace_back();
         r.family = csv.string(family);
         r.model = csv.string(model);
@@ -382,7 +409,8 @@ inline Result<std::vector<SetupRow>> read_setups(std::string_view text, std::str
                source = csv.optional("source"), url = csv.optional("url"), note = csv.optional("note");
     std::vector<SetupRow> rows;
     auto const seconds = [&](CsvColumn c) { return detail::measure_of<Seconds>(csv, c, 0, 1e8); };
-    while (!csv.failed() && detail::next_row(csv, o, model, "model")) {
+    detail::RowFilter filter{o, "model"};
+    while (!csv.failed() && filter.next(csv, model)) {
         SetupRow& r = rows.emplace_back();
         r.model = detail::canonical_name(o, "model", csv.text(model));
         r.gpu = detail::canonical_name(o, "gpu", csv.text(gpu));
