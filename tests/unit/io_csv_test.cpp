@@ -136,6 +136,16 @@ TEST_CASE("csv: what is written is read back") {
     CHECK(back->rows == t.rows);
 }
 
+TEST_CASE("csv: a first field that begins with a byte order mark keeps it") {
+    CsvTable t;
+    t.header = {"\xEF\xBB\xBF" "a", "b"};
+    t.rows = {{"#", "\xEF\xBB\xBF"}};
+    auto const back = read_csv_table(write_csv_table(t), "t.csv");
+    REQUIRE(back);
+    CHECK(back->header == t.header);
+    CHECK(back->rows == t.rows);
+}
+
 TEST_CASE("csv: dates") {
     for (char const* good : {"2026", "2026-02", "2024-02-29", "2026-12-31"}) CHECK(is_iso_date(good));
     for (char const* bad : {"", "26", "2026-13", "2026-2", "2025-02-29", "2026-04-31", "2026/04/01", "2026-04-00", "about 2026"})

@@ -419,7 +419,7 @@ inline Result<CsvTable> read_csv_table(std::string_view text, std::string_view f
 /// Appends one field, quoted by libcsv where it must be.
 inline void append_csv_field(std::string& out, std::string_view field, bool first) {
     bool const plain = field.find_first_of(",\"\r\n") == std::string_view::npos && field == trim(field) &&
-                       !(first && (field.empty() || field.front() == '#'));
+                       !(first && (field.empty() || field.front() == '#' || field.starts_with("\xEF\xBB\xBF")));
     if (plain) {
         out.append(field);
         return;
