@@ -49,7 +49,8 @@ struct Fix {
     std::string flag;   ///< "--max-num-seqs"
     std::string value;  ///< "512"
     std::string effect; ///< what it costs or gives, in words with numbers
-    EngineSettings settings; ///< the asked settings with this fix applied
+    /// The asked settings with this fix applied; empty when it changes the layout or the GPUs instead.
+    std::optional<EngineSettings> settings;
 };
 
 /// Where the memory of one GPU goes.
@@ -61,6 +62,16 @@ struct MemoryBudget {
     Bytes activation{};    ///< peak of the profile run
     Bytes non_torch{};     ///< NCCL, CUDA context and the like
     Bytes cuda_graph{};    ///< estimate that this version subtracts, or what capture takes
+};
+
+/// A part of what one request takes of the pool, in blocks.
+/// Formula: copies * weight * (constant + ceil(min(n, window) / block)); window 0 = grows without end.
+struct PageRule {
+    std::int64_t block = 0;    ///< tokens of a page; 0: a constant number of pages
+    std::int64_t window = 0;   ///< tokens after which it stops growing
+    std::int64_t constant = 0; ///< pages whatever the length
+    std::int64_t copies = 1;
+    double weight = 1;         ///< share of a block that one page takes
 };
 
 struct StartPlan {
@@ -95,8 +106,33 @@ struct StartPlan {
     Tokens longest{};           ///< longest max_model_len that would start
     double max_requests_at_max_model_len = 0;
     Basis basis = Basis::calibrated;
+    std::vector<PageRule> pages_of_request; ///< what one request takes, by its length
     std::string rules_version;  ///< engine version whose rules were used
     std::vector<std::string> notes;
 };
+
+/// Blocks that one request of `n` tokens takes.
+inline double blocks_of_request(StartPlan const& plan, Tokens n) noexcept {
+    double sum = 0;
+    for (PageRule const& r : plan.pages_of_request) {
+        std::int64_t const grown = r.window > 0 && n.value() > r.window ? r.window : n.value();
+        std::int64_t const pages = r.constant + (r.block > 0 ? ceil_div(grown, r.block) : 0);
+        sum += static_cast<double>(r.copies * pages) * r.weight;
+    }
+    return sum;
+}
+
+/// Requests of `tokens` each that the pool of one engine (a DP rank) holds at once; max_num_seqs is another limit.
+/// A plan without rules of pages counts bytes: growing part, fixed part and state.
+inline std::int64_t requests_with_room(StartPlan const& plan, Tokens tokens) noexcept {
+    if (!plan.pages_of_request.empty()) {
+        double const each = blocks_of_request(plan, tokens);
+        return each > 0 ? static_cast<std::int64_t>(static_cast<double>(plan.num_blocks) / each) : 0;
+    }
+    std::int64_t const each = plan.kv_per_token.value() * tokens.value() + plan.fixed_per_sequence.value() + plan.state_per_sequence.value();
+    std::int64_t n = each > 0 ? plan.pool.value() / each : 0;
+    if (plan.state_slots && *plan.state_slots < n) n = *plan.state_slots;
+    return n;
+}
 
 } // namespace servecap

@@ -4,7 +4,7 @@
 // prepare_vllm() works out once what a model, a layout and a class of settings fix: weights of each
 // stage, the layout of the pool, the memory model. evaluate_vllm() is the verdict for batch sizes, length
 // and utilization: integers and a few products, no allocation, so that a search can ask it millions of
-// times. plan_vllm() is the explained form: both, with the engine's own message, ranges and notes.
+// times. vllm_start() is the explained form: both, with the engine's own message, ranges and notes.
 // Order of checks as in the engine: shapes, free memory, weights, profile, one full-length request, state
 // slots. Sources: public vLLM sources 0.11 to 0.33 (arg_utils.py, gpu_worker.py, kv_cache_utils.py,
 // gpu_model_runner.py) and start-up logs.
@@ -547,6 +547,23 @@ inline StartPlan explain_vllm(PreparedVllm const& d, StartRequest const& r) {
     plan.max_model_len = Tokens{o.max_len > 0 ? o.max_len : p.max_len};
     plan.max_batched_tokens = Tokens{p.batched};
     plan.rules_version = to_string(d.rules.version);
+    std::int64_t const flight = d.in_flight(p.batched);
+    for (CacheGroup const& g : d.cache.groups) {
+        PageRule rule;
+        rule.copies = g.copies;
+        rule.weight = d.cache.weighted ? g.widest / d.cache.groups.front().widest : 1.0;
+        switch (g.kind) {
+        case CacheKind::full: rule.block = g.block.value() * d.cache.dcp; break;
+        case CacheKind::window: rule = {g.block.value(), g.window - 1 + flight, 1, g.copies, rule.weight}; break;
+        case CacheKind::chunk: rule = {g.block.value(), g.window + flight, 0, g.copies, rule.weight}; break;
+        case CacheKind::recurrent:
+            rule.constant = d.cache.recurrent_pages;
+            rule.block = d.cache.recurrent_by_blocks ? g.block.value() : 0;
+            break;
+        case CacheKind::ring: rule.constant = 1; break;
+        }
+        plan.pages_of_request.push_back(rule);
+    }
     plan.notes = d.notes;
     plan.risks = d.risks;
     if (d.cache.recurrent) plan.state_slots = o.blocks;
@@ -557,7 +574,7 @@ inline StartPlan explain_vllm(PreparedVllm const& d, StartRequest const& r) {
     std::int64_t const page = plan.bytes_per_block.value();
     if (page > 0 && o.pool > 0) {
         std::int64_t const check = std::max<std::int64_t>(0, (o.pool - (d.rules.null_block ? page : 0)) / page);
-        plan.longest = Tokens{d.cache.longest(check, d.in_flight(p.batched), d.max_context)};
+        plan.longest = Tokens{d.cache.longest(check, flight, d.max_context)};
         if (p.pool >= 0) {
             plan.kv_tokens_low = plan.kv_tokens_high = plan.kv_tokens;
         } else {
@@ -594,12 +611,12 @@ inline StartPlan explain_vllm(PreparedVllm const& d, StartRequest const& r) {
 }
 
 /// vLLM's verdict on a deployment, explained.
-inline StartPlan plan_vllm(StartRequest const& r) { return explain_vllm(prepare_vllm(r), r); }
+inline StartPlan vllm_start(StartRequest const& r) { return explain_vllm(prepare_vllm(r), r); }
 
 /// The allocator alone: the pool of one GPU is given.
-inline StartPlan plan_vllm_given_pool(StartRequest r, Bytes pool) {
+inline StartPlan vllm_given_pool(StartRequest r, Bytes pool) {
     r.settings.kv_cache_memory = pool;
-    return plan_vllm(r);
+    return vllm_start(r);
 }
 
 } // namespace servecap
