@@ -503,10 +503,10 @@ inline void build_step3p7(Config& c) {
     mtp.ffn = Dense{read_width(c, {"intermediate_size"})};
     add_mtp(c, read_mtp_modules(c), {mtp});
 }
-/// MiMo V2: windowed layers have other heads; q, k, v are stored in four fused shards, o_proj in bf16.
+/// MiMo V2: windowed layers have other heads; q, k, v are stored in fused shards, o_proj in bf16.
 inline void build_mimo_v2(Config& c) {
     Gqa full = read_gqa(c);
-    full.stored_shards = 4;
+    full.stored_shards = full.kv_heads; // 4 in Flash, 8 in Pro, in windowed layers too
     full.o_plain = true;
     Gqa local = full;
     local.q_heads = c.t.size({"swa_num_attention_heads"}, kMaxHeads, full.q_heads);

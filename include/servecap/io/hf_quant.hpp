@@ -231,7 +231,7 @@ inline std::string_view bare_name(std::string_view name) {
     return name;
 }
 
-/// A list of module names, globs and regular expressions.
+/// A list of module names, globs and regular expressions. Keeps views: the texts must outlive it.
 class NameRules {
 public:
     /// False: a regular expression is not understood.
@@ -239,49 +239,48 @@ public:
         if (text.starts_with("re:")) {
             auto r = MiniRegex::parse(text.substr(3));
             if (!r) return false;
-            regexes_.push_back(*std::move(r));
+            (text.starts_with("re:.*") ? floating_ : regexes_).push_back(*std::move(r));
             if (counts_layers(text)) counts_ = true;
         } else if (text.find_first_of("*?") != std::string_view::npos) {
-            globs_.push_back(text);
+            globs_.push_back(bare_name(text));
             if (counts_layers(text)) counts_ = true;
         } else {
-            exact_.insert(std::string{bare_name(text)});
+            exact_.insert(bare_name(text));
         }
         return true;
     }
     /// The answer may differ from layer to layer.
     [[nodiscard]] bool by_layer() const { return counts_ || !exact_.empty(); }
-    [[nodiscard]] bool empty() const { return exact_.empty() && globs_.empty() && regexes_.empty(); }
+    [[nodiscard]] bool empty() const { return exact_.empty() && globs_.empty() && regexes_.empty() && floating_.empty(); }
 
     /// Some rule names the module `bare` ("layers.3.mlp.down_proj") or one that holds it.
     [[nodiscard]] bool names(std::string_view bare) const {
         // Names that hold it: "layers.3.mlp.down_proj", "layers.3.mlp", ..., and its last part alone.
         if (!exact_.empty()) {
             for (std::size_t end = bare.size(); end != std::string_view::npos && end > 0; end = bare.rfind('.', end - 1)) {
-                if (exact_.contains(std::string{bare.substr(0, end)})) return true;
+                if (exact_.contains(bare.substr(0, end))) return true;
                 if (end == 0) break;
             }
             auto const dot = bare.rfind('.');
-            if (dot != std::string_view::npos && exact_.contains(std::string{bare.substr(dot + 1)})) return true;
+            if (dot != std::string_view::npos && exact_.contains(bare.substr(dot + 1))) return true;
         }
-        if (globs_.empty() && regexes_.empty()) return false;
+        for (MiniRegex const& r : floating_)
+            if (r.match(bare)) return true;
+        for (std::string_view const g : globs_)
+            for (std::size_t end = bare.size(); end != std::string_view::npos && end > 0; end = bare.rfind('.', end - 1)) {
+                if (glob_match(g, bare.substr(0, end))) return true;
+                if (g.back() == '*') break; // a trailing star has tried the modules that hold it
+            }
+        if (regexes_.empty()) return false;
         bool const in_layer = bare.starts_with("layers.");
         std::string full;
         for (std::string_view const prefix : kLayerPrefixes) {
-            full.clear();
             if (in_layer) {
-                full += prefix;
-                full += bare.substr(7);
+                full.assign(prefix).append(bare.substr(7));
             } else {
                 if (prefix != "model.layers." && prefix != "language_model.model.layers.") continue;
-                if (prefix.starts_with("language")) full += "language_model.";
-                full += bare;
+                full.assign(prefix.starts_with("language") ? "language_model." : "").append(bare);
             }
-            for (std::string_view const g : globs_)
-                for (std::size_t end = full.size(); end != std::string::npos && end > 0; end = full.rfind('.', end - 1)) {
-                    if (glob_match(g, std::string_view{full}.substr(0, end))) return true;
-                    if (g.back() == '*') break; // a trailing star has tried the prefixes
-                }
             for (MiniRegex const& r : regexes_)
                 if (r.match(full)) return true;
         }
@@ -294,9 +293,10 @@ private:
         return text.find_first_of("0123456789[") != std::string_view::npos || text.find("\\d") != std::string_view::npos;
     }
 
-    std::unordered_set<std::string> exact_;
+    std::unordered_set<std::string_view> exact_;
     std::vector<std::string_view> globs_;
     std::vector<MiniRegex> regexes_;
+    std::vector<MiniRegex> floating_; ///< begin with .*: what stands before the layers does not matter
     bool counts_ = false;
 };
 
