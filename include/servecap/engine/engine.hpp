@@ -64,20 +64,20 @@ inline StartPlan plan_start(StartRequest const& r) {
     }
     case EngineKind::sglang:
 #if __has_include(<servecap/engine/sglang.hpp>)
-        plan = sglang_start(r);
+        plan = plan_sglang(r);
         break;
 #endif
     case EngineKind::trtllm:
 #if __has_include(<servecap/engine/tensorrt_llm.hpp>)
         if (r.settings.engine == EngineKind::trtllm) {
-            plan = tensorrt_llm_start(r);
+            plan = plan_tensorrt_llm(r);
             break;
         }
 #endif
     case EngineKind::llama_cpp:
 #if __has_include(<servecap/engine/llama_cpp.hpp>)
         if (r.settings.engine == EngineKind::llama_cpp) {
-            plan = llama_cpp_start(r);
+            plan = plan_llama_cpp(r);
             break;
         }
 #endif

@@ -51,6 +51,8 @@ struct EngineSettings {
     bool enforce_eager = false;
     bool hybrid_manager_off = false;                    ///< --disable-hybrid-kv-cache-manager
     bool async_scheduling = true;
+    std::optional<bool> estimate_cuda_graphs;           ///< VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS; empty = the version's default
+    bool language_model_only = false;                   ///< --language-model-only: towers are not loaded
     std::int32_t speculative_tokens = 0;                ///< draft tokens a step
     std::string speculative_method;                     ///< mtp, eagle3, dspark, dflash...
     std::optional<bool> lookup_tables_on_host;          ///< --engram-config cpu_offload; empty = the engine's default

@@ -4,7 +4,7 @@
 // prepare_vllm() works out once what a model, a layout and a class of settings fix: weights of each
 // stage, the layout of the pool, the memory model. evaluate_vllm() is the verdict for batch sizes, length
 // and utilization: integers and a few products, no allocation, so that a search can ask it millions of
-// times. vllm_start() is the explained form: both, with the engine's own message, ranges and notes.
+// times. plan_vllm() is the explained form: both, with the engine's own message, ranges and notes.
 // Order of checks as in the engine: shapes, free memory, weights, profile, one full-length request, state
 // slots. Sources: public vLLM sources 0.11 to 0.33 (arg_utils.py, gpu_worker.py, kv_cache_utils.py,
 // gpu_model_runner.py) and start-up logs.
@@ -288,6 +288,7 @@ inline WeightOptions vllm_weight_options(Model const& m, Gpu const& gpu, EngineS
     o.draft = s.speculative_tokens > 0 && !o.mtp;
     // Tables of lookups live in host memory in every public recipe; the engine's flag can put them on the GPUs.
     o.lookup_on_host = s.lookup_tables_on_host.value_or(true);
+    o.vision = !s.language_model_only;
     if (s.mm_encoder_data_parallel) o.mm_data_parallel = *s.mm_encoder_data_parallel;
     Format const experts = m.quant[TensorClass::routed_expert].format;
     if (element_bits(experts) == 4 && gpu.vendor == GpuVendor::nvidia) {
@@ -347,6 +348,7 @@ inline PreparedVllm prepare_vllm(StartRequest const& r) {
     Gpu const& gpu = r.gpus.gpu;
     EngineSettings const& s = r.settings;
     d.rules = vllm_rules(parse_vllm_version(s.version, r.date));
+    if (s.estimate_cuda_graphs) d.rules.subtracts_graphs = *s.estimate_cuda_graphs;
     d.pp = std::max(1, r.layout.pp);
     d.async = s.async_scheduling;
     d.draft_tokens = s.speculative_tokens;
@@ -611,12 +613,12 @@ inline StartPlan explain_vllm(PreparedVllm const& d, StartRequest const& r) {
 }
 
 /// vLLM's verdict on a deployment, explained.
-inline StartPlan vllm_start(StartRequest const& r) { return explain_vllm(prepare_vllm(r), r); }
+inline StartPlan plan_vllm(StartRequest const& r) { return explain_vllm(prepare_vllm(r), r); }
 
 /// The allocator alone: the pool of one GPU is given.
-inline StartPlan vllm_given_pool(StartRequest r, Bytes pool) {
+inline StartPlan plan_vllm_given_pool(StartRequest r, Bytes pool) {
     r.settings.kv_cache_memory = pool;
-    return vllm_start(r);
+    return plan_vllm(r);
 }
 
 } // namespace servecap
