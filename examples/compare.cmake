@@ -1,0 +1,10 @@
+# cmake -D PROGRAM=<example> -D EXPECTED=<file> -P compare.cmake
+cmake_minimum_required(VERSION 3.25)
+execute_process(COMMAND "${PROGRAM}" OUTPUT_VARIABLE out RESULT_VARIABLE status)
+if(NOT status EQUAL 0)
+  message(FATAL_ERROR "exit ${status}\n${out}")
+endif()
+file(READ "${EXPECTED}" expected)
+if(NOT out STREQUAL expected)
+  message(FATAL_ERROR "the output differs from ${EXPECTED}:\n${out}")
+endif()
