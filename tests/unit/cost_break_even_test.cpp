@@ -39,7 +39,8 @@ std::vector<ApiPrice> const& api_rows() {
     return rows;
 }
 
-std::vector<ApiTariff> tariffs(std::string const& model, std::string const& as_of = "2026-12-01", bool named = true, std::int64_t isl = 1000) {
+std::vector<ApiTariff> tariffs(std::string const& model, std::string const& as_of = "2026-12-01", bool named = true,
+                               std::int64_t isl = 1000) {
     ApiQuery q;
     q.models = {model};
     q.as_of = as_of;
@@ -70,10 +71,11 @@ TEST_CASE("break-even: crossings found piece by piece are those of a fine grid")
         Supply a, b;
     };
     double const top = 2000;
-    for (Case const& c : {Case{deployment(100, 50), service(3)}, Case{deployment(100, 50), service(2.05)}, Case{deployment(100, 50), service(1.9)},
-                          Case{deployment(100, 50, 1), service(3)}, Case{deployment(100, 50, 2, 1.7), service(4.5)},
-                          Case{deployment(100, 50), deployment(70, 30)}, Case{deployment(100, 50), deployment(350, 190)},
-                          Case{deployment(100, 50), deployment(100, 60)}, Case{deployment(90, 47, 1), deployment(260, 151, 0, 1.3)}}) {
+    for (Case const& c : {Case{deployment(100, 50), service(3)}, Case{deployment(100, 50), service(2.05)},
+                          Case{deployment(100, 50), service(1.9)}, Case{deployment(100, 50, 1), service(3)},
+                          Case{deployment(100, 50, 2, 1.7), service(4.5)}, Case{deployment(100, 50), deployment(70, 30)},
+                          Case{deployment(100, 50), deployment(350, 190)}, Case{deployment(100, 50), deployment(100, 60)},
+                          Case{deployment(90, 47, 1), deployment(260, 151, 0, 1.3)}}) {
         auto const fast = crossings(c.a, c.b, 2.0, 1000);
         auto const slow = by_grid(c.a, c.b, top, 400'000);
         std::vector<double> seen;
@@ -104,7 +106,8 @@ TEST_CASE("break-even: at every crossing the two ways cost the same, or a replic
     auto const all = crossings(a, b, 1);
     REQUIRE(all.list.size() > 2);
     for (Crossing const& x : all.list) {
-        double const below = monthly_cost(a, x.million_output * (1 - 1e-7)).value(), api = monthly_cost(b, x.million_output).value();
+        double const below = monthly_cost(a, x.million_output * (1 - 1e-7)).value(),
+                     api = monthly_cost(b, x.million_output).value();
         bool const step = std::fabs(x.million_output / 50 - std::round(x.million_output / 50)) < 1e-9;
         CHECK((step || below == Approx(api)));
         if (!x.cheaper_above) CHECK(step);
@@ -189,7 +192,8 @@ TEST_CASE("sensitivity: elasticities of a product are what the formula says") {
     CHECK(of("input price of the API") == Approx(-5 / 15.5).epsilon(0.01));
     CHECK(of("cached price of the API") == Approx(-0.5 / 15.5).epsilon(0.01));
     CHECK(of("cache hit rate") > 0);
-    CHECK(std::is_sorted(all.begin(), all.end(), [](auto const& a, auto const& b) { return std::fabs(a.elasticity) > std::fabs(b.elasticity); }));
+    CHECK(std::is_sorted(all.begin(), all.end(),
+                         [](auto const& a, auto const& b) { return std::fabs(a.elasticity) > std::fabs(b.elasticity); }));
 }
 
 TEST_CASE("capacity: the fastest speed that meets the limits") {
@@ -274,7 +278,8 @@ TEST_CASE("tariffs: a missing cached price is billed as input and said") {
     q.deployment = UsdPerMonth{1000};
     q.cache_hit = 0.5;
     auto const b = break_even(q, t[0]);
-    CHECK(std::any_of(b.notes.begin(), b.notes.end(), [](std::string const& n) { return n.find("billed as input") != std::string::npos; }));
+    CHECK(std::any_of(b.notes.begin(), b.notes.end(),
+                      [](std::string const& n) { return n.find("billed as input") != std::string::npos; }));
 }
 
 TEST_CASE("tariffs: unknown names and rows that are no tariffs") {
@@ -287,7 +292,8 @@ TEST_CASE("tariffs: unknown names and rows that are no tariffs") {
     CHECK(bad.error().hint.find("kimi-k3") != std::string::npos);
     q.models = {"only-effective"};
     auto const rows = *read_api_prices("model_id,provider,provider_kind,input_usd_per_m,output_usd_per_m\n"
-                                       "only-effective,X,measured-effective,0.5,\nblended,X,host,0.3,\n", "a.csv");
+                                       "only-effective,X,measured-effective,0.5,\nblended,X,host,0.3,\n",
+                                       "a.csv");
     CHECK(choose_tariffs(q, rows).error().message.find("effective price") != std::string::npos);
     q.models = {"blended"};
     CHECK(choose_tariffs(q, rows).error().message.find("blended") != std::string::npos);
@@ -413,9 +419,10 @@ TEST_CASE("owning: limits and impossible terms") {
     t.network_share = 0.15;
     CHECK(own_cost(t).capital.value() == Approx(1.15 * 3000));
     CHECK_FALSE(own_mistake(t).has_value());
-    for (auto const& break_it : std::vector<void (*)(OwnTerms&)>{[](OwnTerms& o) { o.purchase = Usd{0}; }, [](OwnTerms& o) { o.months = 0; },
-                                                                 [](OwnTerms& o) { o.pue = 0.9; }, [](OwnTerms& o) { o.residual_share = 1.1; },
-                                                                 [](OwnTerms& o) { o.posts = -1; }, [](OwnTerms& o) { o.annual_interest = 10; }}) {
+    for (auto const& break_it :
+         std::vector<void (*)(OwnTerms&)>{[](OwnTerms& o) { o.purchase = Usd{0}; }, [](OwnTerms& o) { o.months = 0; },
+                                          [](OwnTerms& o) { o.pue = 0.9; }, [](OwnTerms& o) { o.residual_share = 1.1; },
+                                          [](OwnTerms& o) { o.posts = -1; }, [](OwnTerms& o) { o.annual_interest = 10; }}) {
         OwnTerms bad = t;
         break_it(bad);
         CHECK(own_mistake(bad).has_value());

@@ -69,7 +69,8 @@ TEST_CASE("price: an even number of providers takes the middle of two, which are
 }
 
 TEST_CASE("price: of one provider's offers of a day, the one of the asked size, then the cheaper") {
-    auto const rows = prices("A,x,on-demand,4,2026-11-01,high,1\nA,x,on-demand,5,2026-11-01,high,8\nA,x,on-demand,6,2026-11-01,high,8\n");
+    auto const rows =
+        prices("A,x,on-demand,4,2026-11-01,high,1\nA,x,on-demand,5,2026-11-01,high,8\nA,x,on-demand,6,2026-11-01,high,8\n");
     CHECK(choose(query(8), rows).price->per_gpu == UsdPerHour{5});
     CHECK(choose(query(1), rows).price->per_gpu == UsdPerHour{4});
 }
@@ -90,8 +91,9 @@ TEST_CASE("price: doubtful rows are used and marked; none gives no price and say
 }
 
 TEST_CASE("price: wishes") {
-    auto const rows = prices("A,x,on-demand,4,2026-11-01,high,\nB,x,on-demand,5,2026-05-01,low,\nB,x,spot,2,2026-11-01,high,\n"
-                             "B,x,reserved-3y,1.5,2026-11-01,high,\nB,x,reserved-1y,3,2026-11-01,high,\nC,x,committed-1y,3.5,2026-11-01,high,\n");
+    auto const rows = prices(
+        "A,x,on-demand,4,2026-11-01,high,\nB,x,on-demand,5,2026-05-01,low,\nB,x,spot,2,2026-11-01,high,\n"
+        "B,x,reserved-3y,1.5,2026-11-01,high,\nB,x,reserved-1y,3,2026-11-01,high,\nC,x,committed-1y,3.5,2026-11-01,high,\n");
     auto q = query();
     q.provider = "b"; // without case; a doubtful row of the asked provider is used and marked
     CHECK(choose(q, rows).price->per_gpu == UsdPerHour{5});
@@ -209,4 +211,6 @@ TEST_CASE("dates: days between") {
     CHECK(days_between("1970-01-01", "2000-03-01") == 11017);
     CHECK(days_between("2026-09", "2026-09-30") == 29);
     CHECK_FALSE(days_between("unknown", "2026-09-30").has_value());
+    for (std::int64_t n : {-25567, -1, 0, 59, 60, 10956, 11016, 11017, 20697, 20698, 47541}) CHECK(day_number(iso_day(n)) == n);
+    CHECK(iso_day(*day_number("2024-03-01") - 1) == "2024-02-29");
 }

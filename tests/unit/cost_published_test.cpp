@@ -147,11 +147,11 @@ TEST_CASE("S: against its own API, K3.1 at 64 users breaks even at 55 % load; at
 }
 
 TEST_CASE("A: $ a million output tokens at 56.79 $/h") {
-    CHECK(digits(per_million(56.79, 92), 2) == "171.47");   // printed 171.50, and 190 elsewhere
-    CHECK(digits(per_million(56.79, 500), 2) == "31.55");   // printed 31.50
-    CHECK(digits(per_million(56.79, 1000), 2) == "15.78");  // printed 15.80
-    CHECK(digits(per_million(56.79, 1500), 2) == "10.52");  // printed 10.50
-    CHECK(digits(per_million(56.79, 3000), 2) == "5.26");   // printed 5.30
+    CHECK(digits(per_million(56.79, 92), 2) == "171.47");  // printed 171.50, and 190 elsewhere
+    CHECK(digits(per_million(56.79, 500), 2) == "31.55");  // printed 31.50
+    CHECK(digits(per_million(56.79, 1000), 2) == "15.78"); // printed 15.80
+    CHECK(digits(per_million(56.79, 1500), 2) == "10.52"); // printed 10.50
+    CHECK(digits(per_million(56.79, 3000), 2) == "5.26");  // printed 5.30
     CHECK(digits(per_million(56.79, 4634), 2) == "3.40");
     // Output tokens an hour, in millions.
     CHECK(digits(92 * 3600 / 1e6, 2) == "0.33");
@@ -170,8 +170,8 @@ TEST_CASE("A: monthly costs, in dollars and yuan") {
     CHECK(digits(56.79 * 730 * 7.25, 0) == "300561");   // printed 300,600 at 7.25
     CHECK(digits(56.79 * 730 * 6.7917, 0) == "281561"); // at the rate of 2026-08-04
     CHECK(digits(100 * (7.25 / 6.7917 - 1), 1) == "6.7");
-    CHECK(digits(342 * 730.0, 0) == "249660");          // printed 249,800
-    CHECK(digits(464 * 730.0, 0) == "338720");          // printed 338,700
+    CHECK(digits(342 * 730.0, 0) == "249660");             // printed 249,800
+    CHECK(digits(464 * 730.0, 0) == "338720");             // printed 338,700
     CHECK(digits(342 * 730.0 / 7.25 / 1000, 1) == "34.4"); // printed 34,500
     CHECK(digits(464 * 730.0 / 7.25 / 1000, 1) == "46.7");
     // Purchase in a straight line over 36 months, and power of 13.2 kW x 1.3 x CNY 0.7.

@@ -50,7 +50,9 @@ TEST_CASE("csv: mistakes name the file, line and column") {
     CHECK(mistake("a,b,a\n1,2,3\n").where == "t.csv:1:5");
     CHECK(mistake("").where == "t.csv:1:1");
     CHECK(mistake("# only a comment\n").message == "no header line");
-    CHECK(mistake("\xFF\xFE" "a").hint == "save it as UTF-8");
+    CHECK(mistake("\xFF\xFE"
+                  "a")
+              .hint == "save it as UTF-8");
     CHECK(mistake("a,b\n1,\xE9t\xE9\n").where == "t.csv:2:3");
     CHECK(mistake("a,b\n1,2\r3,4\n").message == "a carriage return inside a line");
     CHECK(mistake("a,b\n\"two\nlines\",\"x\"y\n").where == "t.csv:3:11");
@@ -108,7 +110,8 @@ TEST_CASE("csv: limits stop files that are too big") {
 }
 
 TEST_CASE("csv: reading some rows gives what reading all and choosing gives") {
-    std::string const text = "x,model,n\n1,m1,a\n2,\"m1\",\"b\n,m1,\"\n# 9,m1,z\n3,m2,\"m1,\"\n\"4,m1\",m2,c\n5, m1 ,d\n6,m10,e\n7,m1,f";
+    std::string const text =
+        "x,model,n\n1,m1,a\n2,\"m1\",\"b\n,m1,\"\n# 9,m1,z\n3,m2,\"m1,\"\n\"4,m1\",m2,c\n5, m1 ,d\n6,m10,e\n7,m1,f";
     std::vector<std::string> some, all;
     auto fast = CsvReader::open(text, "t.csv");
     auto slow = CsvReader::open(text, "t.csv");
@@ -118,7 +121,8 @@ TEST_CASE("csv: reading some rows gives what reading all and choosing gives") {
     while (fast->next_where(key, [](std::string_view m) { return m == "m1"; }))
         some.push_back(fast->string({0}) + "|" + fast->string({2}) + "|" + std::to_string(fast->line()));
     while (slow->next())
-        if (slow->text(key) == "m1") all.push_back(slow->string({0}) + "|" + slow->string({2}) + "|" + std::to_string(slow->line()));
+        if (slow->text(key) == "m1")
+            all.push_back(slow->string({0}) + "|" + slow->string({2}) + "|" + std::to_string(slow->line()));
     CHECK(some == all);
     CHECK(some.size() == 4);
 }
@@ -138,7 +142,9 @@ TEST_CASE("csv: what is written is read back") {
 
 TEST_CASE("csv: a first field that begins with a byte order mark keeps it") {
     CsvTable t;
-    t.header = {"\xEF\xBB\xBF" "a", "b"};
+    t.header = {"\xEF\xBB\xBF"
+                "a",
+                "b"};
     t.rows = {{"#", "\xEF\xBB\xBF"}};
     auto const back = read_csv_table(write_csv_table(t), "t.csv");
     REQUIRE(back);

@@ -42,8 +42,9 @@ Gpu const& gpu(std::string_view id) {
 
 bool dated(std::string const& date) { return date == "unknown" || is_iso_date(date); }
 
-std::string const kBenchmarkHeader = "model,precision,gpu,n_gpus,tp,pp,dp,ep,dp_attention,replicas,engine,engine_version,spec_method,"
-                                     "isl,osl,isl_mean,osl_mean,concurrency,output_tok_s,ttft_ms,tpot_ms\n";
+std::string const kBenchmarkHeader =
+    "model,precision,gpu,n_gpus,tp,pp,dp,ep,dp_attention,replicas,engine,engine_version,spec_method,"
+    "isl,osl,isl_mean,osl_mean,concurrency,output_tok_s,ttft_ms,tpot_ms\n";
 
 } // namespace
 
@@ -103,15 +104,19 @@ TEST_CASE("gpu names: what people type") {
         char const* id;
         int count, nodes, domain;
     };
-    for (Case const c : {Case{"b300x8", "b300-sxm", 8, 1, 8}, {"8xb300", "b300-sxm", 8, 1, 8}, {"8 x B300", "b300-sxm", 8, 1, 8},
-                         {"B300-SXM x 8", "b300-sxm", 8, 1, 8}, {"h200x16", "h200-sxm", 16, 2, 8}, {"gb300x8", "gb300", 8, 2, 8},
-                         {"gb300x72", "gb300", 72, 18, 72}, {"gb300x144", "gb300", 144, 36, 72}, {"h100", "h100-sxm", 1, 1, 1},
-                         {"a100", "a100-80-sxm", 1, 1, 1}, {"mi355xx8", "mi355x", 8, 1, 8}, {"mi355x8", "mi355x", 8, 1, 8},
-                         {"8xmi355x", "mi355x", 8, 1, 8}, {"mi300x", "mi300x", 1, 1, 1}, {"rtx4090", "rtx-4090", 1, 1, 1},
-                         {"rtx4090x8", "rtx-4090", 8, 1, 1}, {"rtx-4090x16", "rtx-4090", 16, 2, 1}, {"tpu-v7x", "tpu-v7x", 1, 1, 1},
-                         {"tpu-v7xx4", "tpu-v7x", 4, 1, 4}, {"h100-nvlx4", "h100-nvl", 4, 1, 2}, {"gb10x2", "gb10-dgx-spark", 2, 2, 2},
-                         {"NVIDIA H100 80GB", "h100-sxm", 1, 1, 1}, {"b300:4", "b300-sxm", 4, 1, 4}, {"h100x3", "h100-sxm", 3, 1, 3},
-                         {"b300*8", "b300-sxm", 8, 1, 8}, {"m3-ultra-512", "m3-ultra-512", 1, 1, 1}}) {
+    for (Case const c : {Case{"b300x8", "b300-sxm", 8, 1, 8},   {"8xb300", "b300-sxm", 8, 1, 8},
+                         {"8 x B300", "b300-sxm", 8, 1, 8},     {"B300-SXM x 8", "b300-sxm", 8, 1, 8},
+                         {"h200x16", "h200-sxm", 16, 2, 8},     {"gb300x8", "gb300", 8, 2, 8},
+                         {"gb300x72", "gb300", 72, 18, 72},     {"gb300x144", "gb300", 144, 36, 72},
+                         {"h100", "h100-sxm", 1, 1, 1},         {"a100", "a100-80-sxm", 1, 1, 1},
+                         {"mi355xx8", "mi355x", 8, 1, 8},       {"mi355x8", "mi355x", 8, 1, 8},
+                         {"8xmi355x", "mi355x", 8, 1, 8},       {"mi300x", "mi300x", 1, 1, 1},
+                         {"rtx4090", "rtx-4090", 1, 1, 1},      {"rtx4090x8", "rtx-4090", 8, 1, 1},
+                         {"rtx-4090x16", "rtx-4090", 16, 2, 1}, {"tpu-v7x", "tpu-v7x", 1, 1, 1},
+                         {"tpu-v7xx4", "tpu-v7x", 4, 1, 4},     {"h100-nvlx4", "h100-nvl", 4, 1, 2},
+                         {"gb10x2", "gb10-dgx-spark", 2, 2, 2}, {"NVIDIA H100 80GB", "h100-sxm", 1, 1, 1},
+                         {"b300:4", "b300-sxm", 4, 1, 4},       {"h100x3", "h100-sxm", 3, 1, 3},
+                         {"b300*8", "b300-sxm", 8, 1, 8},       {"m3-ultra-512", "m3-ultra-512", 1, 1, 1}}) {
         INFO(c.text);
         auto const set = parse_gpus(c.text, gpus());
         if (!set) FAIL(to_line(set.error()));
@@ -164,8 +169,10 @@ TEST_CASE("benchmarks: every row parses; names, dates and units are sound") {
         CHECK(r.n_gpus >= 1);
         CHECK_FALSE(r.source.empty());
         CHECK((r.grade == "A" || r.grade == "B" || r.grade == "C"));
-        if (find_gpu(r.gpu, gpus()) == nullptr) unknown_gpus.insert(r.gpu);
-        else CHECK(find_gpu(r.gpu, gpus())->id == r.gpu);
+        if (find_gpu(r.gpu, gpus()) == nullptr)
+            unknown_gpus.insert(r.gpu);
+        else
+            CHECK(find_gpu(r.gpu, gpus())->id == r.gpu);
     }
     // Parts that the catalogue does not describe: their rows are listed, never predicted.
     CHECK(unknown_gpus == std::set<std::string>{"Ascend-Atlas-A3", "Intel-Arc-Pro-B60"});
@@ -206,9 +213,15 @@ TEST_CASE("benchmarks: reading one model gives the rows that reading all gives, 
 TEST_CASE("startups: every row parses; verdicts are those of the contract or 'other'") {
     auto const rows = take(read_startups(data("startups.csv"), "startups.csv"));
     CHECK(rows.size() >= 258);
-    std::set<std::string> const verdicts{"starts",   "weights_do_not_fit", "no_kv_memory",
-                                         "max_model_len_too_long", "state_slots_too_few", "free_memory_below_request",
-                                         "layout_invalid",         "unsupported",         "other"};
+    std::set<std::string> const verdicts{"starts",
+                                         "weights_do_not_fit",
+                                         "no_kv_memory",
+                                         "max_model_len_too_long",
+                                         "state_slots_too_few",
+                                         "free_memory_below_request",
+                                         "layout_invalid",
+                                         "unsupported",
+                                         "other"};
     for (StartupRow const& r : rows) {
         INFO(r.id);
         CHECK(dated(r.date));
@@ -227,8 +240,9 @@ TEST_CASE("startups: every row parses; verdicts are those of the contract or 'ot
 }
 
 TEST_CASE("startups: failure kinds of older files") {
-    std::string const header = "engine,engine_version,model,gpu,n_gpus,tp,pp,dp,ep,weights_precision,kv_cache_dtype,gpu_memory_utilization,"
-                               "max_model_len,max_num_seqs,max_num_batched_tokens,other_flags,failure_kind\n";
+    std::string const header =
+        "engine,engine_version,model,gpu,n_gpus,tp,pp,dp,ep,weights_precision,kv_cache_dtype,gpu_memory_utilization,"
+        "max_model_len,max_num_seqs,max_num_batched_tokens,other_flags,failure_kind\n";
     auto const verdict = [&](std::string const& kind) {
         auto const rows = take(read_startups(header + "vllm,,m,h100-sxm,1,1,,,,,,,,,,," + kind + "\n", "s.csv"));
         return rows.at(0).verdict + " " + rows.at(0).starts;
@@ -313,11 +327,14 @@ TEST_CASE("rows: bad input gets one message with its place") {
     std::string shifted = kBenchmarkHeader + "m,fp8,h100-sxm,8,8,,,,,,vllm,,,1000,1000,,,64,-5,,\n";
     CHECK(why(read_benchmarks(shifted, "mine.csv")).find("mine.csv:2:") == 0);
     CHECK(why(read_benchmarks(shifted, "mine.csv")).find("\"-5\" is out of range") != std::string::npos);
-    CHECK(why(read_gpu_prices("provider,gpu_id,price_type,usd_per_gpu_hour,price_date\nX,h100-sxm,on-demand,0,2026-09-01\n", "p.csv"))
+    CHECK(why(read_gpu_prices("provider,gpu_id,price_type,usd_per_gpu_hour,price_date\nX,h100-sxm,on-demand,0,2026-09-01\n",
+                              "p.csv"))
               .find("p.csv:2:22: column \"usd_per_gpu_hour\": \"0\" is out of range") == 0);
-    CHECK(why(read_gpu_prices("provider,gpu_id,price_type,usd_per_gpu_hour,price_date\nX,h100-sxm,on-demand,EUR 4,2026-09-01\n", "p.csv"))
+    CHECK(why(read_gpu_prices("provider,gpu_id,price_type,usd_per_gpu_hour,price_date\nX,h100-sxm,on-demand,EUR 4,2026-09-01\n",
+                              "p.csv"))
               .find("\"EUR 4\" is not a number") != std::string::npos);
-    CHECK(why(read_gpu_prices("provider,gpu_id,price_type,usd_per_gpu_hour,price_date\nX,h100-sxm,on-demand,4,yesterday\n", "p.csv"))
+    CHECK(why(read_gpu_prices("provider,gpu_id,price_type,usd_per_gpu_hour,price_date\nX,h100-sxm,on-demand,4,yesterday\n",
+                              "p.csv"))
               .find("is not a date") != std::string::npos);
     CHECK(why(read_gpus("gpu_id,name\n", "g.csv")).find("column \"vendor\" is missing") != std::string::npos);
 }

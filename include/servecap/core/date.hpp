@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace servecap {
@@ -42,6 +43,27 @@ constexpr std::optional<std::int64_t> day_number(std::string_view s) noexcept {
     std::int64_t const of_era = year - era * 400;
     std::int64_t const of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
     return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+}
+
+/// The ISO day that is `n` days after 1970-01-01: the inverse of day_number.
+inline std::string iso_day(std::int64_t n) {
+    n += 719468;
+    std::int64_t const era = (n >= 0 ? n : n - 146096) / 146097;
+    std::int64_t const of_era = n - era * 146097;
+    std::int64_t const year_of_era = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    std::int64_t const of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    std::int64_t const shifted = (5 * of_year + 2) / 153; // months from March
+    std::int64_t const day = of_year - (153 * shifted + 2) / 5 + 1;
+    std::int64_t const month = shifted < 10 ? shifted + 3 : shifted - 9;
+    std::int64_t const year = year_of_era + era * 400 + (month <= 2 ? 1 : 0);
+    std::string s(10, '-');
+    auto const put = [&s](std::size_t at, std::size_t width, std::int64_t v) {
+        for (std::size_t i = width; i-- > 0; v /= 10) s[at + i] = static_cast<char>('0' + v % 10);
+    };
+    put(0, 4, year);
+    put(5, 2, month);
+    put(8, 2, day);
+    return s;
 }
 
 /// Days from `then` to `now`; nothing when one of them is no date. Negative when `then` is later.

@@ -45,11 +45,11 @@ struct ApiTariff {
     std::string model, provider, url, date; ///< date: when the price was read or became valid
     Confidence confidence = Confidence::unverified;
     bool first_party = false;
-    UsdPerMillionTokens input{}, output{};            ///< weighted over the week
-    UsdPerMillionTokens cached_input{};               ///< equal to input where the provider names none
-    UsdPerMillionTokens cache_write{};                ///< equal to input where the provider names none
+    UsdPerMillionTokens input{}, output{}; ///< weighted over the week
+    UsdPerMillionTokens cached_input{};    ///< equal to input where the provider names none
+    UsdPerMillionTokens cache_write{};     ///< equal to input where the provider names none
     bool cached_input_known = false;
-    Tokens tier_min_input{};                          ///< the tier in force begins above this; 0 = the lowest
+    Tokens tier_min_input{}; ///< the tier in force begins above this; 0 = the lowest
     std::vector<TariffPart> parts;
     std::vector<std::string> notes;
 
@@ -154,7 +154,8 @@ inline Result<std::vector<ApiTariff>> choose_tariffs(ApiQuery const& q, std::spa
     for (std::string const& name : q.models) {
         auto const wants = [&](ApiPrice const& r) {
             std::string const want = fold_name(name);
-            return fold_name(r.model) == want || fold_name(r.provider_model) == want || fold_name(r.provider + "/" + r.model) == want;
+            return fold_name(r.model) == want || fold_name(r.provider_model) == want ||
+                   fold_name(r.provider + "/" + r.model) == want;
         };
         std::vector<ApiPrice const*> mine;
         for (ApiPrice const& r : rows) {
@@ -198,7 +199,8 @@ inline Result<std::vector<ApiTariff>> choose_tariffs(ApiQuery const& q, std::spa
                 return a->confidence > b->confidence;
             };
             std::stable_sort(g.begin(), g.end(), newer);
-            auto const base = std::find_if(g.begin(), g.end(), [](ApiPrice const* r) { return detail::is_base_tariff(r->applies_when); });
+            auto const base =
+                std::find_if(g.begin(), g.end(), [](ApiPrice const* r) { return detail::is_base_tariff(r->applies_when); });
             if (base == g.end()) continue;
             ApiTariff t;
             t.model = model;
@@ -209,15 +211,17 @@ inline Result<std::vector<ApiTariff>> choose_tariffs(ApiQuery const& q, std::spa
             t.confidence = (*base)->confidence;
             t.tier_min_input = tier;
             auto const part = [](ApiPrice const& r, double weight) {
-                return TariffPart{weight, r.applies_when, *r.input, *r.output, r.cached_input,
-                                  r.cache_write_5m ? r.cache_write_5m : r.cache_write_1h, r.origin};
+                return TariffPart{weight,    r.applies_when, *r.input,
+                                  *r.output, r.cached_input, r.cache_write_5m ? r.cache_write_5m : r.cache_write_1h,
+                                  r.origin};
             };
             double rest = 1;
             for (ApiPrice const* r : g) {
                 if (r->valid_from != (*base)->valid_from || detail::is_base_tariff(r->applies_when)) continue;
                 auto const hours = window_hours_per_week(r->applies_when);
                 if (!hours) {
-                    t.notes.push_back(fmt::format("\"{}\" ({}:{}) is a tariff of its own and left out", r->applies_when, r->origin.file, r->origin.line));
+                    t.notes.push_back(fmt::format("\"{}\" ({}:{}) is a tariff of its own and left out", r->applies_when,
+                                                  r->origin.file, r->origin.line));
                     continue;
                 }
                 t.parts.push_back(part(*r, *hours / 168.0));
@@ -225,8 +229,9 @@ inline Result<std::vector<ApiTariff>> choose_tariffs(ApiQuery const& q, std::spa
             }
             t.parts.insert(t.parts.begin(), part(**base, std::max(0.0, rest)));
             if (t.parts.size() > 1)
-                t.notes.push_back(fmt::format("peak and off-peak weighted by hours: {:.1f} % of the week at peak, holidays not taken off",
-                                              100 * (1 - t.parts[0].weight)));
+                t.notes.push_back(
+                    fmt::format("peak and off-peak weighted by hours: {:.1f} % of the week at peak, holidays not taken off",
+                                100 * (1 - t.parts[0].weight)));
             t.cached_input_known = true;
             for (TariffPart const& p : t.parts) {
                 t.input += p.input * p.weight;
@@ -236,7 +241,8 @@ inline Result<std::vector<ApiTariff>> choose_tariffs(ApiQuery const& q, std::spa
                 t.cached_input_known = t.cached_input_known && p.cached_input.has_value();
             }
             if (!t.cached_input_known) t.notes.push_back("no price of cached input is known: billed as input");
-            if (t.confidence < Confidence::medium) t.notes.push_back(fmt::format("price of {} confidence: {}", to_string(t.confidence), (*base)->notes));
+            if (t.confidence < Confidence::medium)
+                t.notes.push_back(fmt::format("price of {} confidence: {}", to_string(t.confidence), (*base)->notes));
             if (auto const age = days_between(t.date, q.as_of); age && *age > kStaleDays)
                 t.notes.push_back(fmt::format("the price of {} is {} days old ({})", t.model, *age, t.date));
             if (t.date == "unknown") t.notes.push_back(fmt::format("the price of {} has no date", t.model));
@@ -246,7 +252,8 @@ inline Result<std::vector<ApiTariff>> choose_tariffs(ApiQuery const& q, std::spa
                 t.output = t.output * k;
                 t.cached_input = t.cached_input * k;
                 t.cache_write = t.cache_write * k;
-                t.notes.push_back(fmt::format("{:.0f} % of the traffic as batches, {:.0f} % off", 100 * q.batch_share, 100 * q.batch_discount));
+                t.notes.push_back(
+                    fmt::format("{:.0f} % of the traffic as batches, {:.0f} % off", 100 * q.batch_share, 100 * q.batch_discount));
             }
             out.push_back(std::move(t));
         }
@@ -293,7 +300,8 @@ inline ApiBill api_bill(ApiTariff const& t, Traffic const& f) {
 }
 
 /// $ that a million output tokens cost at the API with the input that comes with them, `input_per_output` tokens each.
-inline UsdPerMillionTokens api_cost_per_million_output(ApiTariff const& t, double input_per_output, double cache_hit = 0, double cache_write = 0) {
+inline UsdPerMillionTokens api_cost_per_million_output(ApiTariff const& t, double input_per_output, double cache_hit = 0,
+                                                       double cache_write = 0) {
     return UsdPerMillionTokens{api_bill(t, {input_per_output, 1.0, cache_hit, cache_write}).total.value()};
 }
 

@@ -45,7 +45,8 @@ inline std::int64_t replicas_for(Supply const& s, double x) {
     if (s.per_replica.value() == 0) return 0;
     std::int64_t working = 1;
     if (s.million_output_per_replica)
-        working = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(x * s.peak_to_mean / *s.million_output_per_replica - 1e-9)));
+        working = std::max<std::int64_t>(
+            1, static_cast<std::int64_t>(std::ceil(x * s.peak_to_mean / *s.million_output_per_replica - 1e-9)));
     return working + s.spare;
 }
 
@@ -64,7 +65,7 @@ struct Crossing {
 
 struct Crossings {
     std::vector<Crossing> list;
-    bool more = false;              ///< more than are listed
+    bool more = false;                   ///< more than are listed
     bool first_cheaper_at_start = false; ///< at the smallest volume
     bool first_cheaper_at_end = false;   ///< beyond the last crossing that was looked for
 };
@@ -82,7 +83,8 @@ inline double piece_end(Supply const& s, double x) {
 
 /// Every volume at which `a` and `b` change places, by walking the pieces between whole replicas. At most `most`
 /// crossings within `pieces` pieces are listed.
-inline Crossings crossings(Supply const& a, Supply const& b, double input_per_output, std::size_t most = 64, std::size_t pieces = 20'000) {
+inline Crossings crossings(Supply const& a, Supply const& b, double input_per_output, std::size_t most = 64,
+                           std::size_t pieces = 20'000) {
     Crossings out;
     auto const fixed = [](Supply const& s, double inside) {
         return s.per_replica.value() * static_cast<double>(replicas_for(s, inside));
@@ -119,8 +121,10 @@ inline Crossings crossings(Supply const& a, Supply const& b, double input_per_ou
         from = to;
         // A piece holds both ways at a multiple of their steps; with room to spare it stays decided: the unit costs
         // differ by more than the one step that a replica can lag behind.
-        double const unit_a = a.million_output_per_replica ? a.per_replica.value() * a.peak_to_mean / *a.million_output_per_replica : 0;
-        double const unit_b = b.million_output_per_replica ? b.per_replica.value() * b.peak_to_mean / *b.million_output_per_replica : 0;
+        double const unit_a =
+            a.million_output_per_replica ? a.per_replica.value() * a.peak_to_mean / *a.million_output_per_replica : 0;
+        double const unit_b =
+            b.million_output_per_replica ? b.per_replica.value() * b.peak_to_mean / *b.million_output_per_replica : 0;
         double const gap = (unit_a + a.per_million_output.value()) - (unit_b + b.per_million_output.value());
         double const lag = std::max(a.per_replica.value() * (1 + a.spare), b.per_replica.value() * (1 + b.spare));
         if (std::fabs(gap) * from > lag + a.per_replica.value() + b.per_replica.value()) {
@@ -156,30 +160,31 @@ inline std::optional<Capacity> capacity_of(std::span<SpeedPoint const> speeds, s
         if (s.output.value.value() > 0 && (best == nullptr || s.output.value > best->output.value)) best = &s;
     }
     if (best == nullptr) return std::nullopt;
-    return Capacity{best->output, fmt::format("{} in / {} out, {} users", best->isl.value(), best->osl.value(), best->concurrency.value())};
+    return Capacity{best->output,
+                    fmt::format("{} in / {} out, {} users", best->isl.value(), best->osl.value(), best->concurrency.value())};
 }
 
 struct BreakEvenRequest {
-    UsdPerMonth deployment{};           ///< a month of one deployment (rent, or the month of ownership)
-    double input_per_output = 1;        ///< input tokens for each output token
+    UsdPerMonth deployment{};    ///< a month of one deployment (rent, or the month of ownership)
+    double input_per_output = 1; ///< input tokens for each output token
     double cache_hit = 0, cache_write = 0;
-    std::optional<Capacity> capacity;   ///< of one deployment at this workload; empty = not known
-    std::string no_capacity_reason;     ///< why it is not known
-    std::int32_t spare = 0;             ///< deployments kept for failure
+    std::optional<Capacity> capacity; ///< of one deployment at this workload; empty = not known
+    std::string no_capacity_reason;   ///< why it is not known
+    std::int32_t spare = 0;           ///< deployments kept for failure
     double peak_to_mean = 1;
 };
 
 /// The answer against one API.
 struct BreakEven {
     ApiTariff against;
-    UsdPerMonth self_hosted{};                 ///< one deployment, with its spare ones
+    UsdPerMonth self_hosted{};                    ///< one deployment, with its spare ones
     UsdPerMillionTokens api_per_million_output{}; ///< at the API, with the input that comes with it
-    std::vector<Crossing> crossings;           ///< empty: never, or not known
+    std::vector<Crossing> crossings;              ///< empty: never, or not known
     bool more_crossings = false;
     double million_output = 0, million_input = 0; ///< a month: the first crossing, or what it would take
     TokensPerSecond output_rate{}, input_rate{};  ///< the same around the clock
     Reachable reachable = Reachable::unknown;
-    std::optional<double> utilization_needed;  ///< share of the capacity of the deployments then running, without spares
+    std::optional<double> utilization_needed; ///< share of the capacity of the deployments then running, without spares
     std::string reason;
     std::vector<std::string> notes;
 };
@@ -209,8 +214,9 @@ inline BreakEven break_even(BreakEvenRequest const& q, ApiTariff const& api) {
         finish();
         b.reachable = Reachable::unknown;
         b.reason = fmt::format("it would take {:.0f} output and {:.0f} input tok/s around the clock; {}", b.output_rate.value(),
-                               b.input_rate.value(), q.no_capacity_reason.empty() ? "what the deployment can do at this workload is not known"
-                                                                                  : q.no_capacity_reason);
+                               b.input_rate.value(),
+                               q.no_capacity_reason.empty() ? "what the deployment can do at this workload is not known"
+                                                            : q.no_capacity_reason);
         return b;
     }
     auto const self = [&](TokensPerSecond rate) {
@@ -228,7 +234,8 @@ inline BreakEven break_even(BreakEvenRequest const& q, ApiTariff const& api) {
         b.crossings = mid.list;
         b.more_crossings = mid.more;
         b.million_output = mid.list.front().million_output;
-        b.utilization_needed = b.million_output / (capacity * static_cast<double>(std::max<std::int64_t>(1, mid.list.front().replicas - q.spare)));
+        b.utilization_needed =
+            b.million_output / (capacity * static_cast<double>(std::max<std::int64_t>(1, mid.list.front().replicas - q.spare)));
     } else {
         b.utilization_needed = b.million_output / capacity;
     }
@@ -236,28 +243,30 @@ inline BreakEven break_even(BreakEvenRequest const& q, ApiTariff const& api) {
     double const full_load = q.deployment.value() * q.peak_to_mean / capacity; // $/M output at full load
     if (low && high && !mid.list.empty()) {
         b.reachable = Reachable::yes;
-        b.reason = fmt::format("{:.0f} of {:.0f} output tok/s at {}: {:.0f} % load around the clock", b.output_rate.value(),
-                               rate.value.value() * static_cast<double>(std::max<std::int64_t>(1, mid.list.front().replicas - q.spare)),
-                               q.capacity->at, 100 * *b.utilization_needed);
+        b.reason =
+            fmt::format("{:.0f} of {:.0f} output tok/s at {}: {:.0f} % load around the clock", b.output_rate.value(),
+                        rate.value.value() * static_cast<double>(std::max<std::int64_t>(1, mid.list.front().replicas - q.spare)),
+                        q.capacity->at, 100 * *b.utilization_needed);
     } else if (!low && !high && mid.list.empty()) {
         b.reachable = Reachable::no;
-        b.reason = fmt::format("it would take {:.0f} output tok/s around the clock, the deployment does {:.0f} at {}: even at full load "
-                               "{:.2f} $/M output against {:.2f} at the API with its input",
-                               b.output_rate.value(), rate.value.value() / q.peak_to_mean, q.capacity->at, full_load, a);
+        b.reason =
+            fmt::format("it would take {:.0f} output tok/s around the clock, the deployment does {:.0f} at {}: even at full load "
+                        "{:.2f} $/M output against {:.2f} at the API with its input",
+                        b.output_rate.value(), rate.value.value() / q.peak_to_mean, q.capacity->at, full_load, a);
     } else {
         b.reachable = Reachable::unknown;
-        b.reason = fmt::format("it takes {:.0f} output tok/s around the clock; the deployment does {:.0f} to {:.0f} at {}", b.output_rate.value(),
-                               rate.low.value(), rate.high.value(), q.capacity->at);
+        b.reason = fmt::format("it takes {:.0f} output tok/s around the clock; the deployment does {:.0f} to {:.0f} at {}",
+                               b.output_rate.value(), rate.low.value(), rate.high.value(), q.capacity->at);
     }
     return b;
 }
 
 /// How much one input of the break-even moves the answer.
 struct Sensitivity {
-    std::string_view name;  ///< "price of the deployment", "cache hit rate"...
-    double value = 0;       ///< as planned
+    std::string_view name;    ///< "price of the deployment", "cache hit rate"...
+    double value = 0;         ///< as planned
     double low = 0, high = 0; ///< the answer with this input 10 % lower and 10 % higher
-    double elasticity = 0;  ///< change of the answer in % for 1 % of change of the input
+    double elasticity = 0;    ///< change of the answer in % for 1 % of change of the input
 };
 
 /// Sensitivity of the break-even, what moves it most first. The answer is the load needed where the capacity is known,
@@ -282,18 +291,24 @@ inline std::vector<Sensitivity> break_even_sensitivity(BreakEvenRequest const& q
         s.elasticity = (s.high - s.low) / base / 0.2;
         out.push_back(s);
     };
-    vary("price of the deployment", q.deployment.value(), [](BreakEvenRequest& r, ApiTariff&, double v) { r.deployment = UsdPerMonth{v}; });
-    vary("output price of the API", api.output.value(), [](BreakEvenRequest&, ApiTariff& t, double v) { t.output = UsdPerMillionTokens{v}; });
-    vary("input price of the API", api.input.value(), [](BreakEvenRequest&, ApiTariff& t, double v) { t.input = UsdPerMillionTokens{v}; });
+    vary("price of the deployment", q.deployment.value(),
+         [](BreakEvenRequest& r, ApiTariff&, double v) { r.deployment = UsdPerMonth{v}; });
+    vary("output price of the API", api.output.value(),
+         [](BreakEvenRequest&, ApiTariff& t, double v) { t.output = UsdPerMillionTokens{v}; });
+    vary("input price of the API", api.input.value(),
+         [](BreakEvenRequest&, ApiTariff& t, double v) { t.input = UsdPerMillionTokens{v}; });
     if (q.cache_hit > 0)
         vary("cached price of the API", api.cached_input.value(),
              [](BreakEvenRequest&, ApiTariff& t, double v) { t.cached_input = UsdPerMillionTokens{v}; });
     vary("cache hit rate", q.cache_hit, [](BreakEvenRequest& r, ApiTariff&, double v) { r.cache_hit = std::min(v, 1.0); });
-    vary("input tokens for each output token", q.input_per_output, [](BreakEvenRequest& r, ApiTariff&, double v) { r.input_per_output = v; });
+    vary("input tokens for each output token", q.input_per_output,
+         [](BreakEvenRequest& r, ApiTariff&, double v) { r.input_per_output = v; });
     if (q.capacity)
         vary("speed of the deployment", q.capacity->output.value.value(),
              [](BreakEvenRequest& r, ApiTariff&, double v) { r.capacity->output.value = TokensPerSecond{v}; });
-    std::stable_sort(out.begin(), out.end(), [](Sensitivity const& a, Sensitivity const& b) { return std::fabs(a.elasticity) > std::fabs(b.elasticity); });
+    std::stable_sort(out.begin(), out.end(), [](Sensitivity const& a, Sensitivity const& b) {
+        return std::fabs(a.elasticity) > std::fabs(b.elasticity);
+    });
     return out;
 }
 

@@ -27,7 +27,7 @@ namespace servecap {
 
 /// Units of one currency a US dollar bought on a day.
 struct CurrencyRate {
-    std::string currency;      ///< ISO 4217: "CNY"
+    std::string currency; ///< ISO 4217: "CNY"
     double per_usd = 0;
     std::string date, source, url;
 };
@@ -55,7 +55,8 @@ inline Result<Money> parse_money(std::string_view text, std::string_view where =
     Money m;
     std::string_view digits = s;
     auto const letters = [](std::string_view w) {
-        return w.size() == 3 && std::all_of(w.begin(), w.end(), [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); });
+        return w.size() == 3 &&
+               std::all_of(w.begin(), w.end(), [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); });
     };
     auto const code = [&](std::string_view w) {
         m.currency = to_lower(w);
@@ -98,10 +99,12 @@ inline Result<InDollars> in_dollars(Money const& m, std::span<CurrencyRate const
         if (best == nullptr || r.date > best->date) best = &r;
     }
     if (best == nullptr)
-        return fail(ErrorCode::missing, fmt::format("no dated rate of {} is known", m.currency), {}, "give the amount in US dollars, or a rate");
+        return fail(ErrorCode::missing, fmt::format("no dated rate of {} is known", m.currency), {},
+                    "give the amount in US dollars, or a rate");
     InDollars d{m.amount / best->per_usd, *best, {}};
     if (auto const age = days_between(best->date, as_of); age && *age > 90)
-        d.warnings.push_back(fmt::format("the rate of {} is {} days old ({} a dollar, {})", m.currency, *age, best->per_usd, best->date));
+        d.warnings.push_back(
+            fmt::format("the rate of {} is {} days old ({} a dollar, {})", m.currency, *age, best->per_usd, best->date));
     return d;
 }
 

@@ -20,25 +20,25 @@
 namespace servecap {
 
 struct OwnTerms {
-    Usd purchase{};                  ///< of the machines
-    double network_share = 0;        ///< switches and cables, as a share of the purchase, on top of it
+    Usd purchase{};           ///< of the machines
+    double network_share = 0; ///< switches and cables, as a share of the purchase, on top of it
     double months = 36;
-    double annual_interest = 0;      ///< 0.10 = 10 % a year, compounded monthly (a twelfth each month)
-    double residual_share = 0;       ///< of the purchase with network, at the end
-    double load_kw = 0;              ///< average draw at the machine
-    double pue = 1.0;                ///< power usage effectiveness of the place
-    double usd_per_kwh = 0;          ///< with load_kw and pue; 0 when the place is paid by the kW
-    double provisioned_kw = 0;       ///< with place_usd_per_kw_month
+    double annual_interest = 0; ///< 0.10 = 10 % a year, compounded monthly (a twelfth each month)
+    double residual_share = 0;  ///< of the purchase with network, at the end
+    double load_kw = 0;         ///< average draw at the machine
+    double pue = 1.0;           ///< power usage effectiveness of the place
+    double usd_per_kwh = 0;     ///< with load_kw and pue; 0 when the place is paid by the kW
+    double provisioned_kw = 0;  ///< with place_usd_per_kw_month
     double place_usd_per_kw_month = 0;
-    double maintenance_share = 0;    ///< of the purchase, a year
-    double posts = 0;                ///< people, full-time
+    double maintenance_share = 0; ///< of the purchase, a year
+    double posts = 0;             ///< people, full-time
     double usd_per_post_year = 0;
-    UsdPerMonth other{};             ///< spares, software, insurance
+    UsdPerMonth other{}; ///< spares, software, insurance
 };
 
 struct OwnCost {
     UsdPerMonth capital{}, power{}, place{}, maintenance{}, people{}, other{}, total{};
-    UsdPerMonth straight_line{};     ///< capital without interest and residual, for comparison
+    UsdPerMonth straight_line{}; ///< capital without interest and residual, for comparison
 };
 
 /// What owning costs a month. Months, PUE and shares in range expected (see own_mistake).

@@ -39,25 +39,25 @@ inline constexpr std::int64_t kStaleDays = 90;
 
 /// What is known about the wanted price.
 struct PriceQuery {
-    std::string gpu;                       ///< id in the catalogue
-    std::int32_t gpus = 1;                 ///< of the whole deployment
-    std::optional<UsdPerHour> deployment;  ///< --price: of the whole deployment
-    std::optional<UsdPerHour> per_gpu;     ///< --price-gpu-hour
-    std::string provider;                  ///< --price-source; empty = any
-    std::string kind = "on-demand";        ///< on-demand, spot, reserved, or a price type as the rows name it
-    std::string as_of;                     ///< ISO day from which ages count; later rows are not used
-    bool force = false;                    ///< accept an implausible price
+    std::string gpu;                      ///< id in the catalogue
+    std::int32_t gpus = 1;                ///< of the whole deployment
+    std::optional<UsdPerHour> deployment; ///< --price: of the whole deployment
+    std::optional<UsdPerHour> per_gpu;    ///< --price-gpu-hour
+    std::string provider;                 ///< --price-source; empty = any
+    std::string kind = "on-demand";       ///< on-demand, spot, reserved, or a price type as the rows name it
+    std::string as_of;                    ///< ISO day from which ages count; later rows are not used
+    bool force = false;                   ///< accept an implausible price
 };
 
 /// The price of the deployment, and where it comes from.
 struct PriceChoice {
-    UsdPerHour per_hour{};      ///< whole deployment
+    UsdPerHour per_hour{}; ///< whole deployment
     UsdPerHour per_gpu{};
-    UsdPerHour low{}, high{};   ///< whole deployment: range of the rows; both equal per_hour when given by the user
-    std::string source;         ///< "given", "RunPod", "median of 6 providers (Nebius, RunPod)"
+    UsdPerHour low{}, high{}; ///< whole deployment: range of the rows; both equal per_hour when given by the user
+    std::string source;       ///< "given", "RunPod", "median of 6 providers (Nebius, RunPod)"
     std::string url, date, kind;
     Confidence confidence = Confidence::high;
-    std::vector<GpuPrice> rows; ///< one a provider, by price
+    std::vector<GpuPrice> rows;           ///< one a provider, by price
     std::optional<std::int64_t> age_days; ///< of the oldest row that makes the price; empty when undated or given
     Basis basis = Basis::measured;        ///< measured: rows; assumed: given on the command line
 };
@@ -121,8 +121,9 @@ inline std::vector<GpuPrice> best_by_provider(std::vector<GpuPrice> rows, std::i
         if (a.provider != b.provider) return a.provider < b.provider;
         return better_offer(a, b, gpus);
     });
-    rows.erase(std::unique(rows.begin(), rows.end(), [](GpuPrice const& a, GpuPrice const& b) { return a.provider == b.provider; }),
-               rows.end());
+    rows.erase(
+        std::unique(rows.begin(), rows.end(), [](GpuPrice const& a, GpuPrice const& b) { return a.provider == b.provider; }),
+        rows.end());
     std::stable_sort(rows.begin(), rows.end(), [](GpuPrice const& a, GpuPrice const& b) { return *a.per_gpu < *b.per_gpu; });
     return rows;
 }
@@ -182,9 +183,10 @@ inline Result<PriceFinding> choose_price(PriceQuery const& q, std::span<GpuPrice
         return fail(ErrorCode::unknown_name, fmt::format("no price of {} by \"{}\"", q.gpu, q.provider), "--price-source", hint);
     }
     if (of_kind.empty()) {
-        found.reason = kinds.empty() ? fmt::format("no price of {} is known; give --price or --price-gpu-hour", q.gpu)
-                                     : fmt::format("no {} price of {} is known{}, only {}; give --price, or --price-kind", q.kind, q.gpu,
-                                                   q.provider.empty() ? "" : " from " + q.provider, detail::list_of(kinds));
+        found.reason = kinds.empty()
+                           ? fmt::format("no price of {} is known; give --price or --price-gpu-hour", q.gpu)
+                           : fmt::format("no {} price of {} is known{}, only {}; give --price, or --price-kind", q.kind, q.gpu,
+                                         q.provider.empty() ? "" : " from " + q.provider, detail::list_of(kinds));
         if (later > 0) found.reason += fmt::format(" ({} rows are later than {})", later, q.as_of);
         return found;
     }
@@ -229,7 +231,8 @@ inline Result<PriceFinding> choose_price(PriceQuery const& q, std::span<GpuPrice
         found.warnings.push_back(fmt::format("the price of {} is {} days old ({}, {})", q.gpu, *c.age_days, c.source, c.date));
     if (undated) found.warnings.push_back(fmt::format("the price of {} has no date ({})", q.gpu, c.source));
     if (doubtful)
-        found.warnings.push_back(fmt::format("only prices of {} confidence are known for {}: {}", to_string(c.confidence), q.gpu, c.source));
+        found.warnings.push_back(
+            fmt::format("only prices of {} confidence are known for {}: {}", to_string(c.confidence), q.gpu, c.source));
     c.rows = std::move(offers);
     found.price = std::move(c);
     return found;

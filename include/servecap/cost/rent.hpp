@@ -16,16 +16,16 @@ namespace servecap {
 struct DutyRental {
     double hours_per_day = 24;
     double days_per_month = 365.0 / 12.0;
-    double starts_per_day = 1;      ///< each pays one set-up; 0 when the node is kept
-    Seconds setup{};                ///< of one start
+    double starts_per_day = 1; ///< each pays one set-up; 0 when the node is kept
+    Seconds setup{};           ///< of one start
 };
 
 struct DutyCost {
     UsdPerMonth monthly{};
-    double paid_hours = 0;          ///< a month
-    double useful_hours = 0;        ///< a month, set-up taken off
-    double setup_share = 0;         ///< of the paid hours
-    UsdPerHour per_useful_hour{};   ///< infinite where the set-up eats all of the time
+    double paid_hours = 0;        ///< a month
+    double useful_hours = 0;      ///< a month, set-up taken off
+    double setup_share = 0;       ///< of the paid hours
+    UsdPerHour per_useful_hour{}; ///< infinite where the set-up eats all of the time
 };
 
 /// Cost of duty rental. Formula: rate * (hours + starts * setup hours) where the set-up comes on top of the hours.
@@ -74,15 +74,15 @@ inline std::optional<double> spot_break_even_interruptions(SpotTerms const& s, U
 
 /// A commitment: a lower rate that is paid around the clock for a term.
 struct Commitment {
-    UsdPerHour rate{};             ///< of the deployment, upfront payment not counted
+    UsdPerHour rate{}; ///< of the deployment, upfront payment not counted
     double months = 12;
     Usd upfront{};
-    std::int32_t least_gpus = 0;   ///< smallest order (256 at some providers); 0 = none stated
+    std::int32_t least_gpus = 0; ///< smallest order (256 at some providers); 0 = none stated
 };
 
 struct CommitmentCost {
-    UsdPerMonth monthly{};    ///< with the upfront payment spread over the term
-    Usd total{};              ///< over the term
+    UsdPerMonth monthly{};      ///< with the upfront payment spread over the term
+    Usd total{};                ///< over the term
     double duty_break_even = 0; ///< share of the hours above which it beats on-demand; over 1 = never
     bool order_too_small = false;
 };

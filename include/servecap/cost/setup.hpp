@@ -27,18 +27,18 @@ namespace servecap {
 
 /// What is to be set up.
 struct SetupRequest {
-    std::span<std::string const> model_names;   ///< every spelling under which rows may know the model
+    std::span<std::string const> model_names; ///< every spelling under which rows may know the model
     std::string gpu;
-    std::int32_t gpus = 1;                      ///< of the deployment
-    std::int32_t gpus_per_replica = 1;          ///< copies start side by side, so a row of one copy counts
-    std::string engine;                         ///< empty = any
-    std::optional<Bytes> checkpoint;            ///< files on disk
-    std::optional<BytesPerSecond> download_rate;///< given; else from rows
-    std::optional<BytesPerSecond> read_rate;    ///< given; else from rows by loader
-    std::optional<Seconds> compile;             ///< compile, tuning, capture: given; else from rows
-    std::string loader;                         ///< "fastsafetensors", "default"; empty = default
-    bool downloaded = false;                    ///< the files are there already
-    std::int32_t failed_starts = 0;             ///< starts that fail (at graph capture, say) before the one that works
+    std::int32_t gpus = 1;                       ///< of the deployment
+    std::int32_t gpus_per_replica = 1;           ///< copies start side by side, so a row of one copy counts
+    std::string engine;                          ///< empty = any
+    std::optional<Bytes> checkpoint;             ///< files on disk
+    std::optional<BytesPerSecond> download_rate; ///< given; else from rows
+    std::optional<BytesPerSecond> read_rate;     ///< given; else from rows by loader
+    std::optional<Seconds> compile;              ///< compile, tuning, capture: given; else from rows
+    std::string loader;                          ///< "fastsafetensors", "default"; empty = default
+    bool downloaded = false;                     ///< the files are there already
+    std::int32_t failed_starts = 0;              ///< starts that fail (at graph capture, say) before the one that works
 };
 
 /// Time from an empty disk to the first answer.
@@ -97,14 +97,16 @@ inline SetupTime setup_time(SetupRequest const& q, std::span<SetupRow const> row
     std::string const loader = !q.loader.empty() ? q.loader : "default";
     std::vector<double> download_rates, read_rates, read_rates_any, inits, rests;
     for (SetupRow const& r : rows) {
-        if (r.bytes_on_disk && r.download && r.download->value() > 0) download_rates.push_back(*r.bytes_on_disk / Bytes{1} / r.download->value());
+        if (r.bytes_on_disk && r.download && r.download->value() > 0)
+            download_rates.push_back(*r.bytes_on_disk / Bytes{1} / r.download->value());
         if (r.bytes_on_disk && r.weights && r.weights->value() > 0) {
             double const rate = *r.bytes_on_disk / Bytes{1} / r.weights->value();
             read_rates_any.push_back(rate);
             if (r.loader == loader) read_rates.push_back(rate);
         }
         if (r.engine_init) inits.push_back(r.engine_init->value());
-        if (r.engine_init && r.weights && r.start) rests.push_back(std::max(0.0, (*r.start - *r.weights - *r.engine_init).value()));
+        if (r.engine_init && r.weights && r.start)
+            rests.push_back(std::max(0.0, (*r.start - *r.weights - *r.engine_init).value()));
     }
     bool estimated = false, given = false;
 
@@ -124,8 +126,8 @@ inline SetupTime setup_time(SetupRequest const& q, std::span<SetupRow const> row
         t.download = detail::time_at(size, *rate);
         (q.download_rate ? given : estimated) = true;
         if (!q.download_rate)
-            t.notes.push_back(fmt::format("download at {:.2f} GB/s, the median of {} measured downloads ({:.2f} to {:.2f})", rate->value / 1e9,
-                                          download_rates.size(), rate->low / 1e9, rate->high / 1e9));
+            t.notes.push_back(fmt::format("download at {:.2f} GB/s, the median of {} measured downloads ({:.2f} to {:.2f})",
+                                          rate->value / 1e9, download_rates.size(), rate->low / 1e9, rate->high / 1e9));
     }
 
     if (own != nullptr && !q.read_rate && !q.compile) {
@@ -141,17 +143,21 @@ inline SetupTime setup_time(SetupRequest const& q, std::span<SetupRow const> row
         auto const rate = q.read_rate          ? std::optional<Interval<double>>{Interval<double>::point(q.read_rate->value())}
                           : read_rates.empty() ? detail::spread(read_rates_any)
                                                : detail::spread(read_rates);
-        auto const init = q.compile ? std::optional<Interval<double>>{Interval<double>::point(q.compile->value())} : detail::spread(inits);
+        auto const init =
+            q.compile ? std::optional<Interval<double>>{Interval<double>::point(q.compile->value())} : detail::spread(inits);
         if (!q.checkpoint || !rate || !init) {
-            t.notes.push_back(!q.checkpoint ? "size of the files not known: no start time" : "no start was measured that a rate could be taken from");
+            t.notes.push_back(!q.checkpoint ? "size of the files not known: no start time"
+                                            : "no start was measured that a rate could be taken from");
             return t;
         }
         auto const rest = detail::spread(rests).value_or(Interval<double>{});
-        t.start = detail::time_at(*q.checkpoint, *rate) +
-                  Interval<Seconds>{Seconds{init->value + rest.value}, Seconds{init->low + rest.low}, Seconds{init->high + rest.high}};
+        t.start =
+            detail::time_at(*q.checkpoint, *rate) +
+            Interval<Seconds>{Seconds{init->value + rest.value}, Seconds{init->low + rest.low}, Seconds{init->high + rest.high}};
         (q.read_rate && q.compile ? given : estimated) = true;
-        t.notes.push_back(fmt::format("start = reading at {:.2f} GB/s ({}) + {:.0f} s of compiling and capture + {:.0f} s around them",
-                                      rate->value / 1e9, loader, init->value, rest.value));
+        t.notes.push_back(
+            fmt::format("start = reading at {:.2f} GB/s ({}) + {:.0f} s of compiling and capture + {:.0f} s around them",
+                        rate->value / 1e9, loader, init->value, rest.value));
     }
     if (q.failed_starts > 0) {
         double const n = q.failed_starts;
@@ -177,9 +183,9 @@ inline Interval<Usd> setup_cost(SetupTime const& t, UsdPerHour price) {
 /// A rented session: set-up, then serving.
 struct SessionCost {
     Usd setup{}, serving{}, total{};
-    double setup_share = 0;                 ///< of the session's cost, 0 to 1
-    UsdPerMillionTokens while_serving{};    ///< $/M output as if set-up were free
-    UsdPerMillionTokens all_in{};           ///< $/M output with the set-up spread over the session's tokens
+    double setup_share = 0;              ///< of the session's cost, 0 to 1
+    UsdPerMillionTokens while_serving{}; ///< $/M output as if set-up were free
+    UsdPerMillionTokens all_in{};        ///< $/M output with the set-up spread over the session's tokens
 };
 
 /// Cost of a session of `setup` and `serving` at `price`, making `output` tokens a second while it serves.

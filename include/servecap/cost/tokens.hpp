@@ -57,7 +57,8 @@ struct CostPoint {
 };
 
 /// $/M at one speed. A faster deployment is cheaper, so the ends of the interval change places.
-inline CostPoint cost_at(SpeedPoint const& s, UsdPerHour price, double ratio = kDefaultOutputInputRatio, double utilization = 1.0) {
+inline CostPoint cost_at(SpeedPoint const& s, UsdPerHour price, double ratio = kDefaultOutputInputRatio,
+                         double utilization = 1.0) {
     // Input follows output: each request brings isl tokens for osl.
     double const r = s.osl.value() > 0 ? s.isl / s.osl : 0.0;
     auto const at = [&](TokensPerSecond out) { return token_cost(price, out, out * r, ratio, utilization); };
@@ -87,6 +88,8 @@ inline std::vector<CostPoint> cost_by_concurrency(std::span<SpeedPoint const> sp
 /// Tokens that a month of 730 hours brings at a steady rate, in millions.
 constexpr double million_tokens_per_month(TokensPerSecond rate) noexcept { return rate.value() * 3600.0 * kHoursPerMonth / 1e6; }
 /// The steady rate that makes `millions` tokens in a month of 730 hours.
-constexpr TokensPerSecond rate_of_month(double millions) noexcept { return TokensPerSecond{millions * 1e6 / (3600.0 * kHoursPerMonth)}; }
+constexpr TokensPerSecond rate_of_month(double millions) noexcept {
+    return TokensPerSecond{millions * 1e6 / (3600.0 * kHoursPerMonth)};
+}
 
 } // namespace servecap

@@ -194,8 +194,9 @@ public:
     void refuse(CsvColumn c, std::string_view what, std::string hint) {
         if (failed()) return;
         auto const i = static_cast<std::size_t>(c.index);
-        set_error({ErrorCode::bad_value, "column \"" + header_[i] + "\": \"" + std::string{shorten(text(c))} + "\" " + std::string{what},
-                   place(i), std::move(hint)});
+        set_error({ErrorCode::bad_value,
+                   "column \"" + header_[i] + "\": \"" + std::string{shorten(text(c))} + "\" " + std::string{what}, place(i),
+                   std::move(hint)});
     }
 
     [[nodiscard]] bool failed() const noexcept { return error_.has_value(); }
@@ -350,8 +351,7 @@ private:
         fields_.clear();
         ends_.clear();
         Sink sink{&fields_, &ends_};
-        std::size_t const done =
-            csv_parse(parser_.get(), record_.data(), record_.size(), Sink::on_field, Sink::on_record, &sink);
+        std::size_t const done = csv_parse(parser_.get(), record_.data(), record_.size(), Sink::on_field, Sink::on_record, &sink);
         bool const bad = done != record_.size();
         bool const open = csv_fini(parser_.get(), Sink::on_field, Sink::on_record, &sink) != 0;
         if (bad || open) {
@@ -360,8 +360,8 @@ private:
             return false;
         }
         if (sink.records > 1) {
-            set_error({ErrorCode::bad_format, "a carriage return inside a line", place_of(std::min(record_.find('\r'), record_.size())),
-                       "lines end in LF or CRLF"});
+            set_error({ErrorCode::bad_format, "a carriage return inside a line",
+                       place_of(std::min(record_.find('\r'), record_.size())), "lines end in LF or CRLF"});
             return false;
         }
         if (std::size_t const good = utf8_prefix(fields_); good != fields_.size()) {
@@ -383,8 +383,8 @@ private:
     CsvLimits limits_;
     std::unique_ptr<csv_parser, FreeParser> parser_;
     std::vector<std::string> header_;
-    std::string fields_;             // the fields of the present record, one after the other
-    std::vector<std::size_t> ends_;  // where each field ends in fields_
+    std::string fields_;            // the fields of the present record, one after the other
+    std::vector<std::size_t> ends_; // where each field ends in fields_
     std::string_view record_;
     std::size_t at_ = 0;
     std::int64_t line_ = 1, record_line_ = 1, header_line_ = 1;

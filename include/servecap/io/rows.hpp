@@ -80,9 +80,9 @@ private:
 
 /// How rows are read.
 struct RowOptions {
-    std::span<std::string const> only;  ///< names to keep (models, GPUs for GPU prices), as written or canonical; empty = all
-    NameMap const* names = nullptr;     ///< brings other spellings to canonical names
-    bool user = false;                  ///< the file was given on the command line
+    std::span<std::string const> only; ///< names to keep (models, GPUs for GPU prices), as written or canonical; empty = all
+    NameMap const* names = nullptr;    ///< brings other spellings to canonical names
+    bool user = false;                 ///< the file was given on the command line
 };
 
 namespace detail {
@@ -183,14 +183,15 @@ inline Result<std::vector<BenchmarkRow>> read_benchmarks(std::string_view text, 
     auto const model = csv.required("model"), precision = csv.required("precision"), gpu = csv.required("gpu"),
                n_gpus = csv.required("n_gpus"), tp = csv.required("tp"), pp = csv.required("pp"), dp = csv.required("dp"),
                ep = csv.required("ep"), dp_attention = csv.required("dp_attention"), replicas = csv.required("replicas"),
-               engine = csv.required("engine"), engine_version = csv.required("engine_version"), spec = csv.required("spec_method"),
-               isl = csv.required("isl"), osl = csv.required("osl"), isl_mean = csv.required("isl_mean"),
-               osl_mean = csv.required("osl_mean"), concurrency = csv.required("concurrency");
+               engine = csv.required("engine"), engine_version = csv.required("engine_version"),
+               spec = csv.required("spec_method"), isl = csv.required("isl"), osl = csv.required("osl"),
+               isl_mean = csv.required("isl_mean"), osl_mean = csv.required("osl_mean"),
+               concurrency = csv.required("concurrency");
     csv.any_of({"output_tok_s", "ttft_ms", "tpot_ms"});
     auto const output = csv.optional("output_tok_s"), ttft = csv.optional("ttft_ms"), tpot = csv.optional("tpot_ms"),
-               date = csv.optional("date"), source = csv.optional("source"), url = csv.optional("url"), grade = csv.optional("grade"),
-               dataset = csv.optional("dataset"), out_basis = csv.optional("out_basis"), lat_basis = csv.optional("lat_basis"),
-               flags = csv.optional("flags"), note = csv.optional("note");
+               date = csv.optional("date"), source = csv.optional("source"), url = csv.optional("url"),
+               grade = csv.optional("grade"), dataset = csv.optional("dataset"), out_basis = csv.optional("out_basis"),
+               lat_basis = csv.optional("lat_basis"), flags = csv.optional("flags"), note = csv.optional("note");
     std::vector<BenchmarkRow> rows;
     detail::RowFilter filter{o, "model"};
     while (!csv.failed() && filter.next(csv, model)) {
@@ -252,17 +253,19 @@ inline Result<std::vector<StartupRow>> read_startups(std::string_view text, std:
                kv_dtype = csv.required("kv_cache_dtype"), utilization = csv.required("gpu_memory_utilization"),
                max_len = csv.required("max_model_len"), max_seqs = csv.required("max_num_seqs"),
                max_batched = csv.required("max_num_batched_tokens"), other = csv.required("other_flags");
-    csv.any_of({"weights_gib_per_gpu", "available_kv_gib_per_gpu", "kv_tokens", "gpu_blocks", "block_size", "state_slots", "starts",
-                "verdict", "failure_kind"});
-    auto const id = csv.optional("id"), weights = csv.optional("weights_gib_per_gpu"), pool = csv.optional("available_kv_gib_per_gpu"),
-               kv_tokens = csv.optional("kv_tokens"), max_x = csv.optional("max_concurrency_x"), blocks = csv.optional("gpu_blocks"),
-               block_size = csv.optional("block_size"), slots = csv.optional("state_slots"), graph = csv.optional("cuda_graph_gib"),
-               activation = csv.optional("peak_activation_gib"), non_torch = csv.optional("non_torch_gib"),
-               starts = csv.optional("starts"), failure = csv.optional("failure_kind"), verdict = csv.optional("verdict"),
-               error = csv.optional("error_text_short"), error_long = csv.optional("error_text"), date = csv.optional("date"),
-               source = csv.optional("source"), url = csv.optional("url"), note = csv.optional("note"), usable = csv.optional("usable"),
+    csv.any_of({"weights_gib_per_gpu", "available_kv_gib_per_gpu", "kv_tokens", "gpu_blocks", "block_size", "state_slots",
+                "starts", "verdict", "failure_kind"});
+    auto const id = csv.optional("id"), weights = csv.optional("weights_gib_per_gpu"),
+               pool = csv.optional("available_kv_gib_per_gpu"), kv_tokens = csv.optional("kv_tokens"),
+               max_x = csv.optional("max_concurrency_x"), blocks = csv.optional("gpu_blocks"),
+               block_size = csv.optional("block_size"), slots = csv.optional("state_slots"),
+               graph = csv.optional("cuda_graph_gib"), activation = csv.optional("peak_activation_gib"),
+               non_torch = csv.optional("non_torch_gib"), starts = csv.optional("starts"), failure = csv.optional("failure_kind"),
+               verdict = csv.optional("verdict"), error = csv.optional("error_text_short"),
+               error_long = csv.optional("error_text"), date = csv.optional("date"), source = csv.optional("source"),
+               url = csv.optional("url"), note = csv.optional("note"), usable = csv.optional("usable"),
                why_not = csv.optional("why_not"), precision_canonical = csv.optional("weights_precision_canonical"),
-               kv_canonical = csv.optional("kv_dtype_canonical");
+               kv_canonical = csv.optional("kv_dtype_canonical"), written_model = csv.optional("model_as_written");
     std::vector<StartupRow> rows;
     detail::RowFilter filter{o, "model"};
     while (!csv.failed() && filter.next(csv, model)) {
@@ -280,6 +283,7 @@ inline Result<std::vector<StartupRow>> read_startups(std::string_view text, std:
         r.weights_precision = csv.string(csv.text(precision_canonical).empty() ? weights_precision : precision_canonical);
         r.kv_cache_dtype = csv.string(csv.text(kv_canonical).empty() ? kv_dtype : kv_canonical);
         r.kv_cache_dtype_as_written = csv.string(kv_dtype);
+        r.model_as_written = csv.string(written_model);
         r.gpu_memory_utilization = csv.number(utilization, 0.001, 1.0);
         r.max_model_len = detail::count_of<Tokens>(csv, max_len, -1, 1'000'000'000);
         r.max_num_seqs = detail::count_of<Requests>(csv, max_seqs, 1, 10'000'000);
@@ -298,7 +302,8 @@ inline Result<std::vector<StartupRow>> read_startups(std::string_view text, std:
         r.starts = to_lower(csv.text(starts));
         if (r.starts == "true") r.starts = "yes";
         if (r.starts == "false") r.starts = "no";
-        if (!r.starts.empty() && r.starts != "yes" && r.starts != "no") csv.refuse(starts, "is neither yes nor no", "yes, no or nothing");
+        if (!r.starts.empty() && r.starts != "yes" && r.starts != "no")
+            csv.refuse(starts, "is neither yes nor no", "yes, no or nothing");
         r.verdict = csv.string(verdict);
         if (r.verdict.empty()) r.verdict = std::string{verdict_of_failure_kind(csv.text(failure))};
         if (r.verdict.empty() && r.starts == "yes") r.verdict = "starts";
@@ -323,9 +328,10 @@ inline Result<std::vector<GpuPrice>> read_gpu_prices(std::string_view text, std:
     auto const provider = csv.required("provider"), gpu = csv.required("gpu_id"), type = csv.required("price_type"),
                per_gpu = csv.required("usd_per_gpu_hour"), date = csv.required("price_date");
     auto const provider_class = csv.optional("provider_class"), gpu_name = csv.optional("gpu_name"),
-               sku = csv.optional("instance_or_sku"), unit = csv.optional("gpus_per_unit"), per_unit = csv.optional("usd_per_unit_hour"),
-               original = csv.optional("price_original"), region = csv.optional("region"), date_kind = csv.optional("date_kind"),
-               confidence = csv.optional("confidence"), url = csv.optional("source_url"), notes = csv.optional("notes");
+               sku = csv.optional("instance_or_sku"), unit = csv.optional("gpus_per_unit"),
+               per_unit = csv.optional("usd_per_unit_hour"), original = csv.optional("price_original"),
+               region = csv.optional("region"), date_kind = csv.optional("date_kind"), confidence = csv.optional("confidence"),
+               url = csv.optional("source_url"), notes = csv.optional("notes");
     std::vector<GpuPrice> rows;
     detail::RowFilter filter{o, "gpu"};
     while (!csv.failed() && filter.next(csv, gpu)) {
@@ -360,12 +366,12 @@ inline Result<std::vector<ApiPrice>> read_api_prices(std::string_view text, std:
     CsvReader& csv = *opened;
     auto const model = csv.required("model_id"), provider = csv.required("provider"), input = csv.required("input_usd_per_m"),
                output = csv.required("output_usd_per_m");
-    auto const family = csv.optional("family"), provider_model = csv.optional("provider_model_id"), kind = csv.optional("provider_kind"),
-               cached = csv.optional("cached_input_usd_per_m"), write_5m = csv.optional("cache_write_5m_usd_per_m"),
-               write_1h = csv.optional("cache_write_1h_usd_per_m"), applies = csv.optional("applies_when"),
-               tier = csv.optional("tier_min_input_tokens"), from = csv.optional("valid_from"), to = csv.optional("valid_to"),
-               date = csv.optional("price_date"), confidence = csv.optional("confidence"), url = csv.optional("source_url"),
-               notes = csv.optional("notes");
+    auto const family = csv.optional("family"), provider_model = csv.optional("provider_model_id"),
+               kind = csv.optional("provider_kind"), cached = csv.optional("cached_input_usd_per_m"),
+               write_5m = csv.optional("cache_write_5m_usd_per_m"), write_1h = csv.optional("cache_write_1h_usd_per_m"),
+               applies = csv.optional("applies_when"), tier = csv.optional("tier_min_input_tokens"),
+               from = csv.optional("valid_from"), to = csv.optional("valid_to"), date = csv.optional("price_date"),
+               confidence = csv.optional("confidence"), url = csv.optional("source_url"), notes = csv.optional("notes");
     std::vector<ApiPrice> rows;
     auto const money = [&](CsvColumn c) { return detail::measure_of<UsdPerMillionTokens>(csv, c, 0, 1e6); };
     detail::RowFilter filter{o, "api"};
@@ -405,8 +411,9 @@ inline Result<std::vector<SetupRow>> read_setups(std::string_view text, std::str
     auto const n_gpus = csv.optional("n_gpus"), engine = csv.optional("engine"), engine_version = csv.optional("engine_version"),
                size = csv.optional("bytes_on_disk"), download = csv.optional("download_s"), start = csv.optional("start_s"),
                weights = csv.optional("weights_s"), loader = csv.optional("loader"), init = csv.optional("engine_init_s"),
-               state = csv.optional("state"), first = csv.optional("first_launch_to_ready_s"), failed = csv.optional("failed_first_start"), date = csv.optional("date"),
-               source = csv.optional("source"), url = csv.optional("url"), note = csv.optional("note");
+               state = csv.optional("state"), first = csv.optional("first_launch_to_ready_s"),
+               failed = csv.optional("failed_first_start"), date = csv.optional("date"), source = csv.optional("source"),
+               url = csv.optional("url"), note = csv.optional("note");
     std::vector<SetupRow> rows;
     auto const seconds = [&](CsvColumn c) { return detail::measure_of<Seconds>(csv, c, 0, 1e8); };
     detail::RowFilter filter{o, "model"};
@@ -539,14 +546,16 @@ inline Result<std::vector<Gpu>> read_gpus(std::string_view text, std::string_vie
     auto const id = csv.required("gpu_id"), name = csv.required("name"), vendor = csv.required("vendor"),
                printed = csv.required("memory_marketing_gb"), reported = csv.required("memory_reported_mib"),
                visible = csv.required("cuda_or_runtime_visible_mib"), bandwidth = csv.required("mem_bw_gb_per_s");
-    auto const short_name = csv.optional("short_name"), architecture = csv.optional("architecture"), status = csv.optional("status"),
-               fp16 = csv.optional("fp16_dense_tflops"), bf16 = csv.optional("bf16_dense_tflops"), fp8 = csv.optional("fp8_dense_tflops"),
-               fp6 = csv.optional("fp6_dense_tflops"), fp4 = csv.optional("fp4_dense_tflops"), int8 = csv.optional("int8_dense_tops"),
-               native_fp8 = csv.optional("native_fp8"), native_mxfp4 = csv.optional("native_mxfp4"),
-               native_nvfp4 = csv.optional("native_nvfp4"), link = csv.optional("scaleup_link"),
-               scaleup = csv.optional("scaleup_gb_per_s_per_direction"), domain = csv.optional("scaleup_domain_gpus"),
-               pcie = csv.optional("pcie_gb_per_s_per_direction"), tdp = csv.optional("tdp_w"), sms = csv.optional("sm_or_cu_count"),
-               capability = csv.optional("compute_capability"), node = csv.optional("node_gpus"), ram = csv.optional("node_ram_gib"),
+    auto const short_name = csv.optional("short_name"), architecture = csv.optional("architecture"),
+               status = csv.optional("status"), fp16 = csv.optional("fp16_dense_tflops"),
+               bf16 = csv.optional("bf16_dense_tflops"), fp8 = csv.optional("fp8_dense_tflops"),
+               fp6 = csv.optional("fp6_dense_tflops"), fp4 = csv.optional("fp4_dense_tflops"),
+               int8 = csv.optional("int8_dense_tops"), native_fp8 = csv.optional("native_fp8"),
+               native_mxfp4 = csv.optional("native_mxfp4"), native_nvfp4 = csv.optional("native_nvfp4"),
+               link = csv.optional("scaleup_link"), scaleup = csv.optional("scaleup_gb_per_s_per_direction"),
+               domain = csv.optional("scaleup_domain_gpus"), pcie = csv.optional("pcie_gb_per_s_per_direction"),
+               tdp = csv.optional("tdp_w"), sms = csv.optional("sm_or_cu_count"), capability = csv.optional("compute_capability"),
+               node = csv.optional("node_gpus"), ram = csv.optional("node_ram_gib"),
                nic = csv.optional("node_nic_gb_per_s_per_gpu_per_direction"), power = csv.optional("node_power_kw"),
                url = csv.optional("source_url"), notes = csv.optional("notes"), unverified = csv.optional("unverified_columns");
     std::vector<Gpu> rows;
@@ -559,7 +568,10 @@ inline Result<std::vector<Gpu>> read_gpus(std::string_view text, std::string_vie
         g.name = csv.string(name);
         g.short_name = csv.string(csv.text(short_name).empty() ? name : short_name);
         std::string const v = to_lower(csv.text(vendor));
-        g.vendor = v == "nvidia" ? GpuVendor::nvidia : v == "amd" ? GpuVendor::amd : v == "intel" ? GpuVendor::intel : GpuVendor::other;
+        g.vendor = v == "nvidia"  ? GpuVendor::nvidia
+                   : v == "amd"   ? GpuVendor::amd
+                   : v == "intel" ? GpuVendor::intel
+                                  : GpuVendor::other;
         g.architecture = csv.string(architecture);
         g.compute_capability = csv.string(capability);
         g.status_text = csv.string(status);
