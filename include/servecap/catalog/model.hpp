@@ -306,6 +306,8 @@ struct Model {
     std::int32_t final_norms = 1;            ///< hidden-wide norm vectors after the last layer
     std::vector<WeightTensor> extra_tensors; ///< towers, tables, hyper-connections: whatever layers do not imply
     QuantPlan quant;
+    /// Cosine and sine tables that engines build beside the weights (one row a position, 16 bits); none: not known.
+    std::optional<Bytes> rope_tables;
     /// Exact bytes by tensor class, from a checkpoint's own headers, where they were read; empty otherwise.
     std::vector<std::pair<TensorClass, Bytes>> exact_bytes;
     std::optional<Bytes> checkpoint_bytes;   ///< files on disk, where published

@@ -49,7 +49,7 @@ struct VllmPoint {
     std::int64_t batched = 0;      ///< max_num_batched_tokens of one DP rank
     std::int64_t capture = 0;      ///< largest CUDA-graph batch; 0 = none
     GraphMode graphs = GraphMode::full_and_piecewise;
-    std::int64_t pool = -1;        ///< bytes; >= 0: the pool is given and not worked out
+    std::optional<std::int64_t> pool; ///< bytes: the pool is given and not worked out
     std::int64_t blocks = -1;      ///< >= 0: --num-gpu-blocks-override
 };
 
@@ -112,7 +112,7 @@ inline VllmOutcome evaluate_vllm(PreparedVllm const& d, VllmPoint const& p) noex
 
     std::int64_t fullest = 0;
     for (std::int64_t w : d.stage_weights) fullest = std::max(fullest, w);
-    if (p.pool < 0) {
+    if (!p.pool) {
         if (o.requested > d.free) {
             o.verdict = Verdict::free_memory_below_request;
             return o;
@@ -127,7 +127,7 @@ inline VllmOutcome evaluate_vllm(PreparedVllm const& d, VllmPoint const& p) noex
     std::int64_t check = std::numeric_limits<std::int64_t>::max(); // blocks that one full-length request may take
     bool any = false;
     for (std::size_t s = 0; s < d.stage_weights.size(); ++s) {
-        std::int64_t const pool = p.pool >= 0 ? p.pool : o.requested - d.stage_weights[s] - static_cast<std::int64_t>(taken);
+        std::int64_t const pool = p.pool ? *p.pool : o.requested - d.stage_weights[s] - static_cast<std::int64_t>(taken);
         std::int64_t const page = d.cache.bytes_per_block[s].value();
         if (page <= 0) { // a stage without caches
             if (!any) o.pool = pool, o.stage = s;
@@ -251,6 +251,8 @@ inline std::string layout_refusal(Model const& m, Layout const& l) {
                 if (auto const* g = std::get_if<Gqa>(&a->base)) heads = g->q_heads, kv = g->kv_heads;
             }
             if (auto const* a = std::get_if<Compressed>(&x)) heads = a->heads;
+            // public builds of GLM-5.3-Flash for three GPUs pad the heads of a rank
+            if (m.model_type == "glm5_next" && tp == 3) continue;
             if (heads > 0 && heads % tp != 0)
                 return fmt::format("Total number of attention heads ({}) must be divisible by tensor parallel size ({}).", heads, tp);
             if (kv > 0 && (kv >= tp ? kv % tp : tp % kv) != 0)
@@ -264,7 +266,7 @@ inline std::string layout_refusal(Model const& m, Layout const& l) {
             if (auto const* a = std::get_if<Mamba2>(&x); a && a->heads % tp != 0)
                 return fmt::format("{} state heads are not divisible by tensor parallel size {}", a->heads, tp);
         }
-    if (padded % tp != 0) return fmt::format("{} is not divisible by {}", padded, tp) + " (padded vocabulary by tensor parallel size)";
+    if (padded % tp != 0 && !(m.model_type == "glm5_next" && tp == 3)) return fmt::format("{} is not divisible by {}", padded, tp) + " (padded vocabulary by tensor parallel size)";
     for (std::size_t i = 0; i < m.layers.size(); ++i) {
         auto const& ffn = m.layers[i].ffn;
         if (!ffn) continue;
@@ -272,7 +274,7 @@ inline std::string layout_refusal(Model const& m, Layout const& l) {
         bool routed = false;
         if (auto const* d = std::get_if<Dense>(&*ffn)) width = d->intermediate;
         if (auto const* e = std::get_if<Moe>(&*ffn); e && !l.ep) width = e->intermediate, routed = true;
-        if (width <= 0) continue;
+        if (width <= 0 || (m.model_type == "glm5_next" && tp == 3)) continue;
         if (width % tp != 0) return fmt::format("{} is not divisible by {}", width, tp) + (routed ? " (expert width by tensor parallel size)" : " (feed-forward width by tensor parallel size)");
         WeightFormat const& f = m.quant[routed ? TensorClass::routed_expert : TensorClass::dense_ffn];
         if (f.format == Format::fp8_block && (width / tp) % f.block_rows != 0)
@@ -284,6 +286,7 @@ inline std::string layout_refusal(Model const& m, Layout const& l) {
 /// How vLLM keeps the weights of this model on this GPU.
 inline WeightOptions vllm_weight_options(Model const& m, Gpu const& gpu, EngineSettings const& s) {
     WeightOptions o;
+    o.absorbed_mla = true; // W_UK and W_UV are kept beside kv_b_proj
     o.mtp = s.speculative_tokens > 0 && (s.speculative_method == "mtp" || s.speculative_method.empty()) && !m.mtp_layers.empty();
     o.draft = s.speculative_tokens > 0 && !o.mtp;
     // Tables of lookups live in host memory in every public recipe; the engine's flag can put them on the GPUs.
@@ -300,6 +303,7 @@ inline WeightOptions vllm_weight_options(Model const& m, Gpu const& gpu, EngineS
 
 /// Position tables that attention layers keep: cosines and sines for every position, 16 bits.
 inline std::int64_t rotary_bytes(Model const& m) noexcept {
+    if (m.rope_tables) return m.rope_tables->value(); // the config said
     std::int64_t dims[4] = {0, 0, 0, 0};
     auto const add = [&](std::int64_t d) {
         for (std::int64_t& x : dims) {
@@ -362,6 +366,8 @@ inline PreparedVllm prepare_vllm(StartRequest const& r) {
 
     auto const kinds = detail::mixer_kinds(m);
     d.invalid = detail::layout_refusal(m, r.layout);
+    if (m.model_type == "glm5_next" && r.layout.tp == 3)
+        d.risks.push_back("tensor parallel size 3 needs a build that pads heads; upstream refuses 64 heads by 3");
 
     // ---- KV format --------------------------------------------------------------------------------
     CacheOptions o;
@@ -380,10 +386,11 @@ inline PreparedVllm prepare_vllm(StartRequest const& r) {
         }
     }
     bool const fp8_family = d.kv_format == KvFormat::fp8;
-    if (kinds.sparse && kinds.mla && !kinds.recurrent && fp8_family) d.kv_format = KvFormat::fp8_ds_mla;
+    std::int32_t const major = detail::compute_major(gpu);
+    // FlashMLA's sparse kernel stores scaled rows; FlashInfer's on Blackwell takes plain fp8
+    if (kinds.sparse && kinds.mla && !kinds.recurrent && fp8_family && major != 10) d.kv_format = KvFormat::fp8_ds_mla;
     o.kv.format = d.kv_format;
     o.kv.tp = r.layout.tp;
-    std::int32_t const major = detail::compute_major(gpu);
     bool const v41 = m.model_type == "deepseek_v41";
     if (kinds.compressed) {
         if (d.kv_format == KvFormat::nvfp4_ds_mla || d.kv_format == KvFormat::nvfp4)
@@ -421,6 +428,13 @@ inline PreparedVllm prepare_vllm(StartRequest const& r) {
     o.draft_tokens = s.speculative_tokens;
     o.draft_cached = s.speculative_tokens > 0 && !m.mtp_layers.empty() && (s.speculative_method.empty() || s.speculative_method == "mtp");
     o.hybrid_manager = !s.hybrid_manager_off;
+    if (s.speculative_tokens > 0 && !o.draft_cached && to_lower(s.speculative_method).starts_with("dflash") && m.model_type == "glm5_next") {
+        // DFlash 2 drafter of GLM-5.3-Flash: five window layers of 8 x 128 (public geometry scripts and logs)
+        o.drafter = SlidingWindow{Gqa{.q_heads = 8, .kv_heads = 8, .head_dim = 128, .v_head_dim = 128}, 2048};
+        o.drafter_layers = 5;
+        if (s.block_size) o.drafter_block = s.block_size->value();
+        d.notes.push_back("the drafter's cache is taken as five window layers of 8 heads x 128 over 2,048 tokens");
+    }
     if (m.model_type == "qwen4_exp") o.extra_recurrent = 1; // the convolution over n-gram embeddings keeps a state
 
     // ---- block ------------------------------------------------------------------------------------
@@ -570,14 +584,14 @@ inline StartPlan explain_vllm(PreparedVllm const& d, StartRequest const& r) {
     plan.risks = d.risks;
     if (d.cache.recurrent) plan.state_slots = o.blocks;
     if (o.pages > 0) plan.max_requests_at_max_model_len = static_cast<double>(o.blocks) / static_cast<double>(o.pages);
-    plan.basis = p.pool >= 0 ? Basis::exact : r.model.is_inferred() ? Basis::inferred : Basis::calibrated;
+    plan.basis = p.pool ? Basis::exact : r.model.is_inferred() ? Basis::inferred : Basis::calibrated;
 
     // the interval: the same allocator with more and less memory taken
     std::int64_t const page = plan.bytes_per_block.value();
     if (page > 0 && o.pool > 0) {
         std::int64_t const check = std::max<std::int64_t>(0, (o.pool - (d.rules.null_block ? page : 0)) / page);
         plan.longest = Tokens{d.cache.longest(check, flight, d.max_context)};
-        if (p.pool >= 0) {
+        if (p.pool) {
             plan.kv_tokens_low = plan.kv_tokens_high = plan.kv_tokens;
         } else {
             double const half = 1.2816 * o.sd;
@@ -601,7 +615,7 @@ inline StartPlan explain_vllm(PreparedVllm const& d, StartRequest const& r) {
         least.batched = std::min<std::int64_t>(p.batched, 2048);
         least.capture = 0;
         least.graphs = GraphMode::none;
-        least.pool = -1;
+        least.pool.reset();
         least.blocks = -1;
         least.max_len = std::min<std::int64_t>(d.max_context, r.isl.value() + r.osl.value());
         plan.fits = evaluate_vllm(d, least).verdict == Verdict::starts;

@@ -144,6 +144,58 @@ inline std::int32_t read_layer_count(Config& c) {
     return c.t.size({"num_hidden_layers", "n_layer", "num_layers", "n_layers"}, kMaxLayers, listed);
 }
 
+/// Tables of cosines and sines: positions x rotary width x 2 bytes, one for each kind of rotation. vLLM makes
+/// them for the longest context, times the factor of linear scaling, four times for mixed text and image
+/// positions; the V4 line keeps two in fp32 (window and compressed entries).
+inline Bytes rope_table_bytes(Config& c) {
+    Model const& m = c.m;
+    if (c.t.flag({"mla_use_nope"}, false) || c.t.text({"position_embedding_type"}, "") == "nope" || m.architecture == "JambaForCausalLM" ||
+        m.architecture == "NemotronHForCausalLM" || (m.architecture == "Zamba2ForCausalLM" && !c.t.flag({"use_mem_rope"}, false)))
+        return {};
+    Json const* rope = c.t.find({"rope_parameters", "rope_scaling"});
+    auto const of_rope = [&](std::string_view key) -> std::optional<double> {
+        Json const* v = rope == nullptr ? nullptr : find_member(*rope, key);
+        return v == nullptr ? std::nullopt : json_number(*v);
+    };
+    double part = of_rope("partial_rotary_factor").value_or(1.0);
+    if (Json const* v = c.t.find({"partial_rotary_factor"})) part = json_number(*v).value_or(part);
+    if (!(part > 0 && part <= 1)) part = 1.0;
+    std::int64_t const given = c.t.integer({"rotary_dim"}, 0, kMaxHeadDim, 0);
+    auto const width = [&](std::int64_t head) { return given > 0 && given <= head ? given : static_cast<std::int64_t>(part * static_cast<double>(head)); };
+    std::int64_t full = 0, local = 0;
+    bool fp32_pair = false;
+    for (Layer const& l : m.layers)
+        for (Mixer const& x : l.mixers) {
+            if (auto const* a = std::get_if<Gqa>(&x)) full = width(a->head_dim);
+            if (auto const* a = std::get_if<ChunkedLocal>(&x)) full = width(a->attn.head_dim);
+            if (auto const* a = std::get_if<SlidingWindow>(&x)) local = width(a->attn.head_dim);
+            if (auto const* a = std::get_if<Mla>(&x)) full = a->qk_rope;
+            if (auto const* a = std::get_if<SparseIndexed>(&x)) {
+                auto const* mla = std::get_if<Mla>(&a->base);
+                auto const* gqa = std::get_if<Gqa>(&a->base);
+                full = mla != nullptr ? mla->qk_rope : gqa != nullptr ? width(gqa->head_dim) : full;
+            }
+            if (auto const* a = std::get_if<Compressed>(&x)) {
+                full = a->qk_rope;
+                fp32_pair = true;
+            }
+        }
+    std::int64_t const positions = m.max_context.value();
+    if (fp32_pair) return Bytes{2 * 4 * full * positions};
+    double const linear = rope != nullptr && (find_member(*rope, "rope_type") != nullptr || find_member(*rope, "type") != nullptr) &&
+                                  (json_text(*(find_member(*rope, "rope_type") != nullptr ? find_member(*rope, "rope_type")
+                                                                                        : find_member(*rope, "type"))) == "linear")
+                              ? std::clamp(of_rope("factor").value_or(1.0), 1.0, 1024.0)
+                              : 1.0;
+    bool const mixed = m.architecture.starts_with("Qwen2VL") || m.architecture.starts_with("Qwen2_5_VL") || m.architecture.starts_with("Qwen3VL") ||
+                       m.architecture.starts_with("Qwen3_5") || m.architecture.starts_with("Qwen4");
+    bool const two = m.architecture.starts_with("Gemma3") || m.architecture.starts_with("Gemma4") || m.architecture.starts_with("MiMo");
+    std::int64_t const rows = static_cast<std::int64_t>(linear * static_cast<double>(positions)) * (mixed ? 4 : 1);
+    std::int64_t bytes = 2 * full * rows;
+    if (local > 0 && (two || local != full)) bytes += 2 * local * positions;
+    return Bytes{bytes};
+}
+
 inline std::optional<Format> format_of_name(std::string_view s) {
     if (s == "float32" || s == "fp32" || s == "f32") return Format::fp32;
     if (s == "bfloat16" || s == "bf16") return Format::bf16;
@@ -272,6 +324,7 @@ inline Result<Model> model_from_config(std::string_view json_text, std::string_v
     if (!state.empty()) m.state_dtype = format_of_name(state);
 
     if (!add_vision(c)) m.inferred.emplace_back("vision_config (a tower of this kind is not modelled; its weights are left out)");
+    m.rope_tables = rope_table_bytes(c);
     read_annotations(c);
     if (error) return tl::unexpected<Error>{*std::move(error)};
     if (!sizes_are_sane(weight_tensors(m)))

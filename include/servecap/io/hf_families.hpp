@@ -886,7 +886,7 @@ inline void build_kimi_linear(Config& c) {
     if (c.t.has("hc_mult")) {
         auto const mult = c.t.integer({"hc_mult"}, 1, 64);
         for (std::int32_t i = 0; i < c.layer_count(); ++i) add_hyper_connections(c, TensorClass::other, i, mult, 2);
-        add_hyper_head(c, TensorClass::other, mult);
+        // The copies are averaged before the head (Glm5NextTextHyperHead): no weights there.
     }
     Layer mtp;
     if (x)
@@ -946,6 +946,58 @@ inline GatedDelta read_gated_delta(Config& c) {
     return g;
 }
 
+/// Qwen 3.8 Flash Next: gated residual streams in place of norms, and a table of hashed n-grams that one layer
+/// looks up (Qwen4ExpTextGatedResidual, Qwen4ExpTextPLELayer).
+inline void add_qwen4_parts(Config& c) {
+    auto const count = c.t.integer({"hc_count"}, 2, 64, 4);
+    auto const rank = c.t.integer({"hc_lowrank"}, 1, kMaxWidth, 320);
+    std::int64_t const h = c.m.hidden, wide = count * h;
+    WeightFormat const plain{c.m.dtype};
+    auto const add = [&](TensorClass cls, std::int32_t layer, std::string_view name, std::int64_t rows, std::int64_t cols, std::int64_t n) {
+        c.m.extra_tensors.push_back(extra(cls, Shard::replicated, layer, name, rows, cols, plain, n));
+    };
+    for (std::int32_t i = 0; i <= c.layer_count(); ++i) { // the last one: the mixer before the head
+        bool const last = i == c.layer_count();
+        std::int32_t const layer = last ? -1 : i;
+        std::int64_t const parts = last ? 1 : 2;
+        add(TensorClass::norm, layer, "hc_norm", wide, 1, parts);
+        add(TensorClass::other, layer, "hc_input_mix_down", rank, wide, parts);
+        add(TensorClass::other, layer, "hc_input_mix_up", wide, rank, parts);
+        if (!last) add(TensorClass::other, layer, "hc_block_inject", count, wide, parts);
+    }
+    set_norms(c, 0);
+    c.m.final_norms = 0;
+    auto const heads = (c.t.integer({"ngram_size"}, 2, 64, 3) - 1) * c.t.integer({"heads_per_ngram"}, 1, kMaxHeads, 8);
+    auto const dim = c.t.integer({"ple_embed_dim"}, 1, kMaxWidth, h);
+    auto const base = c.t.integer({"ngram_vocab_size_base"}, 2, std::int64_t{1} << 34, 20000000);
+    auto const multiple = c.t.integer({"make_ngram_vocab_size_divisible_by"}, 1, 1 << 20, 128);
+    auto const kernel = c.t.integer({"ple_conv_kernel_size"}, 1, 1024, 4);
+    std::int64_t prime = base - 1;
+    for (std::int64_t const one_based : c.t.integers({"ple_layer_ids"}, 1, kMaxLayers)) {
+        // Each head hashes into as many rows as the next prime says.
+        std::int64_t rows = 0;
+        for (std::int64_t k = 0; k < heads && k < 4096; ++k) {
+            auto const is_prime = [](std::int64_t n) {
+                if (n % 2 == 0) return n == 2;
+                for (std::int64_t d = 3; d * d <= n; d += 2)
+                    if (n % d == 0) return false;
+                return n > 1;
+            };
+            do ++prime;
+            while (!is_prime(prime));
+            rows += prime;
+        }
+        auto const layer = static_cast<std::int32_t>(one_based - 1);
+        if (layer >= c.layer_count()) return refuse(c, "ple_layer_ids", "layer " + std::to_string(one_based));
+        c.m.extra_tensors.push_back(
+            extra(TensorClass::lookup, Shard::lookup_table, layer, "ple.ngram_embedding", round_up(rows, multiple), dim / heads, plain));
+        add(TensorClass::other, layer, "ple.key_proj", wide, dim, 1);
+        add(TensorClass::other, layer, "ple.value_proj", h, dim, 1);
+        add(TensorClass::norm, layer, "ple.norms", wide, 1, 3);
+        add(TensorClass::other, layer, "ple.conv1d", wide, kernel, 1);
+    }
+}
+
 /// Qwen3-Next and Qwen 3.5 to 3.8: gated delta layers, every fourth one full attention with a gate.
 inline void build_qwen_hybrid(Config& c) {
     Gqa a = read_gqa(c, {.qkv_bias = c.t.flag({"attention_bias"}, false), .qk_norm = true});
@@ -954,11 +1006,13 @@ inline void build_qwen_hybrid(Config& c) {
     auto const interval = c.t.integer({"full_attention_interval"}, 1, kMaxLayers, 4);
     auto const types = read_layer_types(c);
     bool const sparse = c.t.has("indexer_n_heads");
+    bool const streams = c.t.has("hc_count");
     Indexer x;
     if (sparse) {
         x.heads = c.t.size({"indexer_n_heads"}, kMaxHeads);
         x.head_dim = c.t.size({"indexer_head_dim"}, kMaxHeadDim);
         x.top_k = c.t.size({"indexer_budget"}, 1 << 24);
+        x.key_pool = c.t.size({"indexer_compress_ratio"}, 1 << 16, 1);
     }
     for (std::size_t i = 0; i < c.m.layers.size() && !c.failed(); ++i) {
         bool full = (static_cast<std::int64_t>(i) + 1) % interval == 0;
@@ -974,7 +1028,10 @@ inline void build_qwen_hybrid(Config& c) {
             c.m.layers[i].mixers.push_back(a);
     }
     Layer mtp;
-    mtp.mixers.push_back(a);
+    if (sparse)
+        mtp.mixers.push_back(SparseIndexed{a, x});
+    else
+        mtp.mixers.push_back(a);
     if (c.t.has("num_experts") && c.t.integer({"num_experts"}, 0, kMaxExperts) > 0) {
         Moe e = read_moe(c);
         e.shared_intermediate = c.t.size({"shared_expert_intermediate_size"}, kMaxWidth, 0, 0);
@@ -987,6 +1044,7 @@ inline void build_qwen_hybrid(Config& c) {
         set_ffn(c, d);
         mtp.ffn = d;
     }
+    if (streams && !c.failed()) add_qwen4_parts(c);
     add_mtp(c, c.t.integer({"mtp_num_hidden_layers", "num_nextn_predict_layers"}, 0, 64, c.m.architecture == "Qwen3NextForCausalLM" ? 1 : 0), {mtp});
 }
 

@@ -114,6 +114,23 @@ inline bool add_vision(Config& c) {
         tower(c, "deepstack.norm", wide, 1, 2 * deep, false);
         return true;
     }
+    if (arch.starts_with("Glm5Next") || arch.starts_with("Glm4v")) {
+        auto const h = size({"hidden_size"}, 0), n = size({"depth"}, 0), w = size({"intermediate_size"}, 0), out = size({"out_hidden_size"}, text);
+        auto const patch = size({"patch_size"}, 14), merge = size({"spatial_merge_size"}, 2), heads = std::max<std::int64_t>(1, size({"num_heads"}, 16));
+        auto const wide = size({"projection_intermediate_size"}, 10240);
+        std::int64_t const bias = v.flag({"attention_bias"}, true) ? 1 : 0;
+        tower(c, "patch_embed", h, 3 * size({"temporal_patch_size"}, 2) * patch * patch + 1, 1, false);
+        tower(c, "attn.qkv", 3 * h, h + bias, n);
+        tower(c, "attn.proj", h, h + bias, n);
+        tower(c, "qk_norm", h / heads, 1, 2 * n, false);
+        tower(c, "mlp.gate_up_down", w, h, 3 * n);
+        tower(c, "norms", h, 1, 2 * n + 1, false);
+        tower(c, "downsample", out, h * merge * merge + 1, 1, false);
+        tower(c, "merger.proj", out, out);
+        tower(c, "merger.norm", out, 1, 2, false);
+        tower(c, "merger.gate_up_down", wide, out, 3);
+        return true;
+    }
     if (arch.starts_with("Gemma4")) {
         auto const h = size({"hidden_size"}, 0), n = size({"num_hidden_layers"}, 0), w = size({"intermediate_size"}, 0);
         auto const patch = size({"patch_size"}, 16), heads = size({"num_attention_heads"}, 1), dim = size({"head_dim"}, h / std::max<std::int64_t>(1, heads));

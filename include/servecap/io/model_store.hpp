@@ -25,12 +25,14 @@
 #include <servecap/core/text.hpp>
 #include <servecap/io/embedded.hpp>
 #include <servecap/io/hf_config.hpp>
+#include <servecap/memory/weights.hpp>
 
 namespace servecap {
 
 struct StoreOptions {
     std::vector<std::string> data_dirs; ///< folders with models/*.json and names.csv; the first that has a name wins
     std::string assume;                 ///< "gqa": read an unknown architecture as grouped attention
+    std::string weights_dtype;          ///< load the weights in another type (load_as); empty or "auto": as stored
 };
 
 namespace detail {
@@ -236,9 +238,9 @@ inline std::vector<std::string> list_models(StoreOptions const& options = {}) {
     return names;
 }
 
-/// The model called `name_or_path`: catalogue name, Hugging Face id, alias, path to a config.json or a
-/// checkpoint folder. Errors: unknown_name (with the nearest names), missing file, and those of the reader.
-inline Result<Model> load_model(std::string_view name_or_path, StoreOptions const& options = {}) {
+namespace detail {
+
+inline Result<Model> find_and_load(std::string_view name_or_path, StoreOptions const& options) {
     std::string_view const asked = trim(name_or_path);
     ConfigOptions config;
     if (!options.assume.empty()) {
@@ -247,12 +249,12 @@ inline Result<Model> load_model(std::string_view name_or_path, StoreOptions cons
         config.assume_gqa = true;
     }
     if (asked.empty()) return fail(ErrorCode::bad_usage, "no model named", "--model", "for example kimi-k3.1; planner list models shows all");
-    if (detail::looks_like_path(asked)) return detail::load_model_file(std::string{asked}, config);
-    auto const cards = detail::list_cards(options);
-    auto const i = detail::find_card(cards, options, asked);
+    if (looks_like_path(asked)) return load_model_file(std::string{asked}, config);
+    auto const cards = list_cards(options);
+    auto const i = find_card(cards, options, asked);
     if (!i) {
         std::error_code ec;
-        if (std::filesystem::exists(std::filesystem::path{asked}, ec)) return detail::load_model_file(std::string{asked}, config);
+        if (std::filesystem::exists(std::filesystem::path{asked}, ec)) return load_model_file(std::string{asked}, config);
         return tl::unexpected<Error>{i.error()};
     }
     auto const& card = cards[*i];
@@ -262,9 +264,19 @@ inline Result<Model> load_model(std::string_view name_or_path, StoreOptions cons
         return model;
     };
     if (card.text) return build(*card.text);
-    auto const text = detail::read_text_file(card.path, 16u << 20);
+    auto const text = read_text_file(card.path, 16u << 20);
     if (!text) return tl::unexpected<Error>{text.error()};
     return build(*text);
+}
+
+} // namespace detail
+
+/// The model called `name_or_path`: catalogue name, Hugging Face id, alias, path to a config.json or a
+/// checkpoint folder. Errors: unknown_name (with the nearest names), missing file, and those of the reader.
+inline Result<Model> load_model(std::string_view name_or_path, StoreOptions const& options = {}) {
+    auto model = detail::find_and_load(name_or_path, options);
+    if (!model || options.weights_dtype.empty()) return model;
+    return load_as(*std::move(model), options.weights_dtype);
 }
 
 } // namespace servecap

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -25,6 +26,8 @@
 #include <servecap/catalog/format.hpp>
 #include <servecap/catalog/model.hpp>
 #include <servecap/core/checked.hpp>
+#include <servecap/core/result.hpp>
+#include <servecap/core/text.hpp>
 #include <servecap/layout/layout.hpp>
 #include <servecap/units/quantity.hpp>
 
@@ -464,6 +467,63 @@ inline StoredBytes stored_bytes(Model const& m) {
     return b;
 }
 
+// ---- loaded in another type -------------------------------------------------------------------------
+
+/// The model as it is loaded with --weights-dtype, or as another checkpoint of it stores it. "auto" and the
+/// dtype that it has change nothing. bf16, fp16, fp32: every matrix unpacked. fp8 (a scale a row), fp8_block,
+/// int8, int4 (AWQ, GPTQ): every matrix of the layers. nvfp4, mxfp4: the routed experts alone; of models without
+/// experts every matrix of the layers, but attention and recurrent mixers of hybrids in fp8 (the recipes of the
+/// published ModelOpt checkpoints; four start-up logs agree within 0.5 %). Embedding, head, routers and norms
+/// keep the model's dtype. Errors: bad_value.
+inline Result<Model> load_as(Model m, std::string_view dtype) {
+    std::string const want = to_lower(trim(dtype));
+    if (want.empty() || want == "auto" || want == m.quant.label) return m;
+    std::optional<WeightFormat> f;
+    bool fp4 = false;
+    if (want == "fp8") f = WeightFormat{Format::fp8_row};
+    if (want == "fp8_block") f = WeightFormat{Format::fp8_block};
+    if (want == "int8" || want == "w8a8") f = WeightFormat{Format::int8};
+    if (want == "int4" || want == "awq" || want == "gptq" || want == "w4a16") f = WeightFormat{Format::int4_group};
+    if (want == "nf4" || want == "bnb4") f = WeightFormat{Format::nf4};
+    if (want == "mxfp8") f = WeightFormat{Format::mxfp8};
+    if (want == "nvfp4" || want == "mxfp4" || want == "fp4") {
+        f = WeightFormat{want == "mxfp4" ? Format::mxfp4 : Format::nvfp4};
+        fp4 = true;
+    }
+    std::optional<Format> plain;
+    if (want == "bf16" || want == "bfloat16") plain = Format::bf16;
+    if (want == "fp16" || want == "float16" || want == "half") plain = Format::fp16;
+    if (want == "fp32" || want == "float32" || want == "float") plain = Format::fp32;
+    if (!f && !plain)
+        return fail(ErrorCode::bad_value, "'" + std::string{dtype.substr(0, 40)} + "' is no weights dtype", "--weights-dtype",
+                    "expected auto, bf16, fp16, fp32, fp8, fp8_block, mxfp8, int8, int4, nf4, nvfp4 or mxfp4");
+    bool experts = false, hybrid = false;
+    for (Layer const& l : m.layers) {
+        experts = experts || (l.ffn && std::holds_alternative<Moe>(*l.ffn));
+        for (Mixer const& x : l.mixers) hybrid = hybrid || is_recurrent(x);
+    }
+    if (plain) {
+        m.dtype = *plain;
+        for (WeightFormat& w : m.quant.of) w = WeightFormat{*plain};
+        for (WeightTensor& t : m.extra_tensors)
+            if (t.format.format != Format::fp32) t.format = WeightFormat{*plain};
+    } else {
+        using enum TensorClass;
+        for (TensorClass const c : {attention, attention_shared, linear_attention, dense_ffn, shared_expert})
+            if (!(fp4 && experts)) m.quant[c] = *f;
+        if (fp4 && hybrid && !experts)
+            for (TensorClass const c : {attention, linear_attention}) m.quant[c] = WeightFormat{Format::fp8};
+        m.quant[routed_expert] = *f;
+    }
+    m.quant.exceptions.clear();
+    m.quant.method = "load_as";
+    m.quant.label = plain ? std::string{to_string(*plain)} : want == "w8a8" ? "int8" : want == "awq" || want == "gptq" || want == "w4a16" ? "int4"
+                    : want == "fp8_block" ? "fp8" : want == "fp4" ? "nvfp4" : want;
+    m.exact_bytes.clear();
+    m.inferred.push_back("weights as " + m.quant.label + " (by the usual recipe of that type, not read from a checkpoint)");
+    return m;
+}
+
 // ---- one rank -----------------------------------------------------------------------------------
 
 /// What of a model is loaded, and how an engine keeps it.
@@ -477,6 +537,8 @@ struct WeightOptions {
     std::int32_t expert_width_multiple = 1;  ///< the expert's width on a rank is padded to this
     std::int32_t expert_input_multiple = 1;  ///< and the width it works on
     std::int32_t redundant_experts = 0;      ///< extra copies of experts that EP balances with
+    bool absorbed_mla = false;               ///< kv_b_proj kept once more in 16 bits, split for decoding (vLLM, SGLang)
+    bool rope_tables = false;                ///< count the model's cosine and sine tables (class other)
     std::optional<WeightFormat> experts_as;  ///< routed experts unpacked to this format
     std::optional<WeightFormat> linears_as;  ///< every other quantised matrix unpacked to this format
 };
@@ -600,6 +662,20 @@ inline RankWeights rank_weights(Model const& m, Layout const& l, WeightOptions c
                 w.experts = static_cast<std::int32_t>(ceil_div(experts + o.redundant_experts, l.ep_size()));
             w.total += b;
             w.by_class[static_cast<std::size_t>(t.cls)] += b;
+        }
+        if (o.absorbed_mla)
+            for (std::int32_t i = first; i < first + n; ++i)
+                for (Mixer const& x : m.layers[static_cast<std::size_t>(i)].mixers) {
+                    auto const* mla = std::get_if<Mla>(&x);
+                    if (auto const* s = std::get_if<SparseIndexed>(&x)) mla = std::get_if<Mla>(&s->base);
+                    if (mla == nullptr) continue;
+                    Bytes const b{2 * ceil_div(mla->heads, l.tp) * (mla->qk_nope + mla->v_head_dim) * mla->kv_lora_rank};
+                    w.total += b;
+                    w.by_class[static_cast<std::size_t>(TensorClass::attention)] += b;
+                }
+        if (o.rope_tables && m.rope_tables) {
+            w.total += *m.rope_tables;
+            w.by_class[static_cast<std::size_t>(TensorClass::other)] += *m.rope_tables;
         }
         return w;
     };
