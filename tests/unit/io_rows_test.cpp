@@ -299,6 +299,32 @@ TEST_CASE("setups: the measured downloads and starts") {
     for (auto const& r : rows) CHECK(dated(r.date));
 }
 
+TEST_CASE("data: every model that rows name has a card, or is one of those that people did not name") {
+    auto const names = take(NameMap::read(data("names.csv"), "names.csv"));
+    auto const has_card = [&](std::string const& model) {
+        auto const slash = model.rfind('/');
+        std::string const tail = slash == std::string::npos ? model : model.substr(slash + 1);
+        for (std::string const& name :
+             {std::string{names.canonical("model", model)}, std::string{names.canonical("model", tail)}, tail})
+            if (find_embedded("models/" + name + ".json")) return true;
+        return false;
+    };
+    for (auto const& r : take(read_benchmarks(data("benchmarks.csv"), "benchmarks.csv"))) {
+        INFO(r.model);
+        CHECK(has_card(r.model));
+    }
+    for (auto const& r : take(read_setups(data("setups.csv"), "setups.csv"))) CHECK(has_card(r.model));
+    std::set<std::string> without;
+    for (auto const& r : take(read_startups(data("startups.csv"), "startups.csv"))) {
+        if (has_card(r.model)) continue;
+        without.insert(r.model);
+        INFO(r.id << " " << r.model);
+        CHECK(r.usable == "no"); // never scored, and why_not says so
+        CHECK_FALSE(r.why_not.empty());
+    }
+    CHECK(without.size() < 30);
+}
+
 TEST_CASE("data: no file names an internal source id") {
     for (std::size_t i = 0; i < embedded_file_count(); ++i) {
         auto const f = embedded_file(i);
