@@ -72,6 +72,7 @@ struct StartupRow {
     std::optional<std::int32_t> n_gpus, tp, pp, dp;
     std::string ep, weights_precision, kv_cache_dtype; ///< canonical spellings where the file has them
     std::string kv_cache_dtype_as_written;             ///< what the flag said: "auto"
+    std::string model_as_written;                      ///< as people wrote it; may name a drafter or a checkpoint
     std::optional<double> gpu_memory_utilization;
     std::optional<Tokens> max_model_len, max_num_batched_tokens;
     std::optional<Requests> max_num_seqs;

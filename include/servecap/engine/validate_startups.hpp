@@ -37,6 +37,10 @@
 
 namespace servecap {
 
+/// The day whose newest version an undated row is taken to have run. One day for all of them: most undated rows show
+/// the token line and the groups of mid-2026 builds.
+inline constexpr std::string_view kUndatedRow = "2026-07-20";
+
 /// Where rows' models and GPUs come from. The model is returned as loaded: in the row's weights precision.
 struct StartupCatalogue {
     std::function<Model const*(std::string_view model, std::string_view precision)> model;
@@ -108,6 +112,12 @@ struct StartupScores {
 
 namespace detail {
 
+inline std::string_view date_of_row(StartupRow const& row, std::string_view model_type = {}) noexcept {
+    if (row.date.size() >= 7 && row.date != "unknown") return row.date;
+    if (row.engine_version.find("0.1.dev") != std::string::npos) return {};
+    return std::max(kUndatedRow, vllm_supports_since(model_type));
+}
+
 /// The number that follows `key` in `text`: "k=7" for key "k=", "MTP 3" for "mtp". Blanks and '=' between are skipped.
 inline std::optional<std::int64_t> number_after(std::string_view text, std::string_view key) {
     for (std::size_t i = text.find(key); i != std::string_view::npos; i = text.find(key, i + key.size())) {
@@ -141,7 +151,7 @@ inline EngineSettings settings_of_row(StartupRow const& row, bool& drafter_unkno
     }
     if (!row.kv_cache_dtype.empty()) s.kv_cache_dtype = row.kv_cache_dtype;
 
-    std::string const f = to_lower(row.other_flags);
+    std::string const f = to_lower(row.other_flags + "; " + row.model_as_written);
     auto const has = [&](std::string_view w) { return f.find(w) != std::string::npos; };
     if (has("no prefix caching") || has("prefix caching off"))
         s.prefix_caching = false;
@@ -171,6 +181,9 @@ inline EngineSettings settings_of_row(StartupRow const& row, bool& drafter_unkno
     if (has("indexer mxfp4")) s.indexer_kv_dtype = "mxfp4";
     if (has("engram") || has("on host")) s.lookup_tables_on_host = true;
     if (has("hybrid") && has("disable-hybrid")) s.hybrid_manager_off = true;
+    // graphs cover every batch that decodes, so a smaller largest graph says how many sequences there are
+    if (s.max_cudagraph_capture_size && !s.max_num_seqs && s.max_cudagraph_capture_size->value() < 512)
+        s.max_num_seqs = Requests{s.max_cudagraph_capture_size->value()};
     // "PP4 partition 13,12,12,8" names layers of stages; the engine's own split is near enough for pools
 
     drafter_unknown = false;
@@ -201,10 +214,10 @@ inline Layout layout_of_row(StartupRow const& row) {
 }
 
 /// Which of the settings of a row are alternatives: versions and utilizations that it may have had.
-inline std::vector<EngineSettings> alternatives_of_row(StartupRow const& row, EngineSettings const& s) {
+inline std::vector<EngineSettings> alternatives_of_row(StartupRow const& row, EngineSettings const& s, std::string_view date) {
     std::vector<EngineSettings> out{s};
     if (s.engine != EngineKind::vllm) return out;
-    VllmVersion const newest = parse_vllm_version(row.engine_version, row.date);
+    VllmVersion const newest = parse_vllm_version(row.engine_version, date);
     std::vector<std::int32_t> minors{newest.minor};
     if (newest.guessed) {
         bool const dated = row.date.size() >= 7 && row.date != "unknown";
@@ -217,7 +230,7 @@ inline std::vector<EngineSettings> alternatives_of_row(StartupRow const& row, En
         if (m != newest.minor) t.version = "0." + std::to_string(m) + ".0";
         out.push_back(t);
         if (!s.gpu_memory_utilization && !s.kv_cache_memory) {
-            t.gpu_memory_utilization = vllm_rules(parse_vllm_version(t.version, row.date)).default_utilization > 0.91 ? 0.90 : 0.92;
+            t.gpu_memory_utilization = vllm_rules(parse_vllm_version(t.version, date)).default_utilization > 0.91 ? 0.90 : 0.92;
             out.push_back(t);
         }
     }
@@ -261,6 +274,9 @@ inline StartupResult predict_startup(StartupRow const& row, StartupCatalogue con
 
     EngineSettings settings = detail::settings_of_row(row, out.drafter_unknown);
     if (settings.speculative_tokens > 0 && settings.speculative_method == "mtp" && model->mtp_layers.empty()) out.drafter_unknown = true;
+    // Checkpoints in NVFP4 are made with ModelOpt, which writes an fp8 cache into the checkpoint.
+    if ((!settings.kv_cache_dtype || *settings.kv_cache_dtype == "auto") && !model->kv_dtype_hint && row.weights_precision == "nvfp4")
+        settings.kv_cache_dtype = "fp8";
     Layout const layout = detail::layout_of_row(row);
     GpuSet gpus;
     gpus.gpu = *gpu;
@@ -270,16 +286,16 @@ inline StartupResult predict_startup(StartupRow const& row, StartupCatalogue con
         if (!row.available_kv_per_gpu) return refuse("no pool stated");
         settings.kv_cache_memory = row.available_kv_per_gpu;
     }
-    out.version_known = !parse_vllm_version(row.engine_version, row.date).guessed;
+    out.version_known = !parse_vllm_version(row.engine_version, detail::date_of_row(row, model->model_type)).guessed;
     out.utilization_known = row.gpu_memory_utilization.has_value();
 
     StartRequest request{.model = *model, .gpus = gpus, .layout = layout, .settings = settings, .date = {}};
-    if (row.date != "unknown") request.date = row.date;
+    request.date = detail::date_of_row(row, model->model_type);
     out.plan = plan_start(request);
     double low = detail::tokens_in_sense(row, out.plan, out.plan.kv_tokens_low);
     double high = detail::tokens_in_sense(row, out.plan, out.plan.kv_tokens_high);
     if (settings.engine == EngineKind::vllm && !how.given_pool) {
-        for (EngineSettings const& alternative : detail::alternatives_of_row(row, settings)) {
+        for (EngineSettings const& alternative : detail::alternatives_of_row(row, settings, request.date)) {
             request.settings = alternative;
             StartPlan const p = plan_vllm(request);
             if (p.kv_tokens.value() <= 0) continue;
@@ -294,7 +310,7 @@ inline StartupResult predict_startup(StartupRow const& row, StartupCatalogue con
         out.named_kind = *out.starts_actual;
         for (int v = 1; v < 8; ++v) out.named_kind = out.named_kind || row.verdict == to_string(static_cast<Verdict>(v));
     }
-    if (row.kv_tokens && row.starts != "no" && (!how.given_pool || row.max_model_len)) {
+    if (row.kv_tokens && row.starts != "no" && (!how.given_pool || (row.max_model_len && !row.kv_cache_dtype.empty() && row.kv_cache_dtype != "auto"))) {
         double const ours = detail::tokens_in_sense(row, out.plan, out.plan.kv_tokens);
         out.compared[0] = Compared{static_cast<double>(row.kv_tokens->value()), ours, low, high};
     }

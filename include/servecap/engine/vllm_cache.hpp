@@ -65,6 +65,9 @@ struct CacheOptions {
     std::optional<std::int64_t> user_block;  ///< --block-size
     std::int64_t draft_tokens = 0;
     bool draft_cached = false;               ///< the MTP layers of the model draft, and cache like its own
+    std::optional<SlidingWindow> drafter;    ///< layers of a separate drafter, which cache in 16 bits
+    std::int32_t drafter_layers = 0;
+    std::int64_t drafter_block = 16;         ///< tokens of a page of the drafter
     bool internal_checkpoint = false;        ///< the prefill kernel stores a state inside a block (FlashKDA)
     bool hybrid_manager = true;
     std::int64_t window_block = 0;           ///< V4 line: tokens of a page of raw rows; 0 = by the rule
@@ -347,6 +350,16 @@ inline std::vector<CacheSpec> cache_specs(Model const& model, CacheOptions const
             }
         }
     }
+    for (std::int32_t e = 0; e < o.drafter_layers && o.drafter; ++e) {
+        KvOptions kv = o.kv;
+        kv.format = KvFormat::bf16;
+        CacheSpec s;
+        s.kind = CacheKind::window;
+        s.window = o.drafter->window;
+        s.block = Tokens{o.drafter_block};
+        s.page = kv_token_bytes(o.drafter->attn, kv) * o.drafter_block;
+        add(s, layers.empty() ? 0 : layers.size() - 1);
+    }
     for (std::int32_t e = 0; e < o.extra_recurrent && recurrent; ++e) {
         CacheSpec s;
         s.kind = CacheKind::recurrent;
@@ -603,9 +616,11 @@ inline CacheLayout cache_layout(Model const& model, CacheOptions const& o, VllmR
     bool const recurrent = any_of([](CacheSpec const& s) { return s.kind == CacheKind::recurrent; });
     if (pooled && recurrent) {
         std::vector<std::int64_t> rows(stages.first.size(), 0), states(stages.first.size(), 0);
-        std::vector<CacheSpec> main, tails, states_all;
+        std::vector<CacheSpec> main, tails, states_all, draft;
         for (CacheSpec const& s : specs) {
-            if (s.kind == CacheKind::recurrent) {
+            if (s.kind == CacheKind::window) {
+                draft.push_back(s);
+            } else if (s.kind == CacheKind::recurrent) {
                 states_all.push_back(s);
                 ++states[stages.of(s.layer)];
             } else if (s.kind == CacheKind::ring) {
@@ -619,6 +634,10 @@ inline CacheLayout cache_layout(Model const& model, CacheOptions const& o, VllmR
         for (std::size_t i = 0; i < rows.size(); ++i)
             if (states[i] > 0) groups = std::max(groups, ceil_div(states[i], std::max<std::int64_t>(1, rows[i])));
         detail::finish(out, {main}, stages, false, 1); // states sit in row slots, tails in index slots
+        if (!draft.empty()) { // a drafter's pages lie beside them
+            out.bytes_per_block.back() += detail::sum_pages(draft);
+            detail::add_group(out, draft.front(), 1, detail::sum_pages(draft));
+        }
         if (!tails.empty()) detail::add_group(out, tails.front(), 1, detail::sum_pages(tails));
         detail::add_group(out, states_all.front(), groups, Bytes{detail::sum_pages(states_all).value() / groups});
         return out;

@@ -38,7 +38,7 @@ inline std::string grouped_digits(std::int64_t n) {
 inline bool surely_starts(PreparedVllm const& d, VllmPoint const& p) noexcept {
     VllmOutcome const o = evaluate_vllm(d, p);
     if (o.verdict != Verdict::starts) return false;
-    if (p.pool >= 0) return true;
+    if (p.pool) return true;
     VllmPoint low = p;
     low.pool = std::max<std::int64_t>(0, o.pool - static_cast<std::int64_t>(1.2816 * o.sd));
     return evaluate_vllm(d, low).verdict == Verdict::starts;
@@ -84,7 +84,7 @@ inline std::vector<Fix> vllm_fixes(StartRequest const& r, PreparedVllm const& d,
             fixes.push_back({"--gpu-memory-utilization", fmt::format("{:.2f}", most), "asks for no more than is free at the start",
                              with([&](EngineSettings& t) { t.gpu_memory_utilization = most; })});
     }
-    if (flags_help && asked.pool < 0) {
+    if (flags_help && !asked.pool) {
         // 1. fewer sequences: state slots, logits and graphs shrink
         std::int64_t power = 1;
         while (power * 2 < asked.seqs) power *= 2;
@@ -130,7 +130,7 @@ inline std::vector<Fix> vllm_fixes(StartRequest const& r, PreparedVllm const& d,
         }
         // 4. more of the memory
         double const most = std::floor(static_cast<double>(d.free) / static_cast<double>(d.visible) * 100.0) / 100.0;
-        std::optional<double> first_step;
+        double first_step = 0;
         for (double u = std::floor(asked.utilization * 100.0 + 1.0) / 100.0; u <= most + 1e-9; u += 0.01) {
             VllmPoint p = asked;
             p.utilization = u;
@@ -139,7 +139,7 @@ inline std::vector<Fix> vllm_fixes(StartRequest const& r, PreparedVllm const& d,
                                  fmt::format("{:.2f} GiB instead of {:.2f} for the engine; less is left for anything else on the GPU",
                                              in_gib(Bytes{evaluate_vllm(d, p).requested}), in_gib(Bytes{now.requested})),
                                  with([&](EngineSettings& t) { t.gpu_memory_utilization = u; })});
-                first_step.reset();
+                first_step = 0;
                 break;
             }
             if (now.verdict == Verdict::no_kv_memory && evaluate_vllm(d, p).verdict == Verdict::max_model_len_too_long) first_step = u;
@@ -166,14 +166,14 @@ inline std::vector<Fix> vllm_fixes(StartRequest const& r, PreparedVllm const& d,
                                  with([](EngineSettings& t) { t.enforce_eager = true; })});
         }
         // nothing alone: the most memory, and then the length that it allows
-        if (fixes.empty() && first_step) {
+        if (fixes.empty() && first_step > 0) {
             VllmPoint p = asked;
-            p.utilization = *first_step;
+            p.utilization = first_step;
             VllmOutcome const o = evaluate_vllm(d, p);
-            fixes.push_back({"--gpu-memory-utilization", fmt::format("{:.2f}", *first_step),
+            fixes.push_back({"--gpu-memory-utilization", fmt::format("{:.2f}", first_step),
                              fmt::format("leaves {:.2f} GiB of KV cache a GPU; then --max-model-len {} is needed too", in_gib(Bytes{o.pool}),
                                          detail::rounded_length(o.estimated_len)),
-                             with([&](EngineSettings& t) { t.gpu_memory_utilization = *first_step; })});
+                             with([&](EngineSettings& t) { t.gpu_memory_utilization = first_step; })});
         }
     }
     return fixes;

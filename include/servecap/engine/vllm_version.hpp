@@ -45,6 +45,19 @@ inline constexpr std::array<VllmRelease, 29> kVllmReleases{{
     {29, "2026-09-12"}, {30, "2026-09-27"}, {31, "2026-10-05"}, {32, "2026-10-20"}, {33, "2026-11-03"},
 }};
 
+/// The day from which a family of models runs on any build, by `model_type`: rows of it are no older. Empty: always.
+constexpr std::string_view vllm_supports_since(std::string_view model_type) noexcept {
+    struct Since {
+        std::string_view type, date;
+    };
+    constexpr std::array<Since, 9> since{{{"gpt_oss", "2025-08-05"},     {"qwen3_next", "2025-09-12"},  {"qwen3_5", "2026-02-16"},
+                                          {"deepseek_v4", "2026-04-27"}, {"kimi_k3", "2026-07-27"},     {"glm5_next", "2026-08-28"},
+                                          {"deepseek_v41", "2026-09-12"}, {"qwen4_exp", "2026-09-20"}, {"mimo_v2", "2025-12-20"}}};
+    for (Since const& s : since)
+        if (s.type == model_type) return s.date;
+    return {};
+}
+
 /// The newest release on an ISO date; a month ("2026-08") counts as its end; no date: the newest modelled.
 constexpr VllmVersion vllm_version_at(std::string_view date) noexcept {
     VllmVersion v;
@@ -55,6 +68,26 @@ constexpr VllmVersion vllm_version_at(std::string_view date) noexcept {
         if (r.date.substr(0, date.size() < 10 ? 7 : 10) <= date.substr(0, date.size() < 10 ? 7 : 10)) v.minor = r.minor;
     v.v0_engine = v.minor < 8;
     return v;
+}
+
+/// The day of a development build 0.1.devN: N counts commits of the main line, about 61 a day in 2026.
+/// Anchors: dev20051 on 2026-08-31, dev24216 on 2026-11-07 (public images).
+inline std::string vllm_dev_date(std::int32_t commits) {
+    std::int32_t const days = (commits - 20051) * 68 / 4165; // after 2026-08-31
+    std::int32_t month = 8, day = 31 + days;
+    constexpr std::int32_t length[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    std::int32_t year = 2026;
+    while (day < 1 || day > length[month - 1]) {
+        if (day < 1) {
+            if (--month < 1) month = 12, --year;
+            day += length[month - 1];
+        } else {
+            day -= length[month - 1];
+            if (++month > 12) month = 1, ++year;
+        }
+    }
+    auto const two = [](std::int32_t n) { return (n < 10 ? "0" : "") + std::to_string(n); };
+    return std::to_string(year) + "-" + two(month) + "-" + two(day);
 }
 
 /// Reads "0.19.0", "0.26.1rc0", "~0.24 (2026-08)", "0.31.1rc1.dev50+g...", "0.1.dev24216", "V0 ~0.7", "NIM 2.0.12"...
@@ -84,7 +117,10 @@ inline VllmVersion parse_vllm_version(std::string_view text, std::string_view da
         v.v0_engine = v.minor < 8 || text.find("V0") != std::string_view::npos;
         return v;
     }
-    VllmVersion v = vllm_version_at(date);
+    std::string built{date};
+    if (auto const dev = text.find("0.1.dev"); dev != std::string_view::npos && (date.empty() || date == "unknown"))
+        if (auto const [commits, end] = number_at(dev + 7); commits > 5000) built = vllm_dev_date(commits);
+    VllmVersion v = vllm_version_at(built);
     if (text.find("V0") != std::string_view::npos) {
         v.v0_engine = true;
         if (v.minor > 10) v.minor = 10;
