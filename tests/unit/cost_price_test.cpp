@@ -177,6 +177,9 @@ TEST_CASE("price: the catalogue's B300 and H100 on 2026-12-01") {
     CHECK(h100.price->per_gpu.value() < 5);
     q.gpu = "gb300";
     CHECK(choose(q, *rows).price->source == "Oracle OCI");
+    q.provider = "oracle";
+    CHECK(choose(q, *rows).price->per_gpu == UsdPerHour{18});
+    q.provider.clear();
     q.gpu = "mi350x";
     CHECK_FALSE(choose(q, *rows).price.has_value());
     // The mean of one session at 49.61 $/h is no on-demand price: only by name.

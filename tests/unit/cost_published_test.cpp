@@ -271,6 +271,7 @@ TEST_CASE("A: the break-evens in yuan") {
 
 TEST_CASE("A: 620 $ a million at 9 tok/s implies 20.09 $/h for 8 x A100") {
     CHECK(digits(620.0 * 9 * 3600 / 1e6, 2) == "20.09");
+    CHECK(digits(620.0 * 9 * 3600 / 1e6 / 8, 2) == "2.51");
     CHECK(digits(620.0 / 190, 1) == "3.3"); // against its own inconsistent 190; 3.6 against 171.47
     CHECK(digits(620.0 / per_million(56.79, 92), 1) == "3.6");
 }

@@ -161,6 +161,15 @@ inline Result<PriceFinding> choose_price(PriceQuery const& q, std::span<GpuPrice
         return found;
     }
 
+    // "oracle" is Oracle OCI, where no provider is called just so.
+    std::string const asked = fold_name(q.provider);
+    bool const exact = std::any_of(rows.begin(), rows.end(),
+                                   [&](GpuPrice const& r) { return r.gpu == q.gpu && fold_name(r.provider) == asked; });
+    auto const is_asked = [&](std::string const& provider) {
+        std::string const name = fold_name(provider);
+        return name == asked || (!exact && name.starts_with(asked + "-"));
+    };
+
     std::vector<GpuPrice> of_kind;
     std::vector<std::string> kinds, providers;
     std::size_t later = 0;
@@ -171,7 +180,7 @@ inline Result<PriceFinding> choose_price(PriceQuery const& q, std::span<GpuPrice
             continue;
         }
         providers.push_back(r.provider);
-        if (!q.provider.empty() && fold_name(r.provider) != fold_name(q.provider)) continue;
+        if (!q.provider.empty() && !is_asked(r.provider)) continue;
         kinds.push_back(r.price_type);
         if (is_price_kind(r.price_type, q.kind)) of_kind.push_back(r);
     }
