@@ -30,9 +30,9 @@
 namespace servecap {
 
 struct StoreOptions {
-    std::vector<std::string> data_dirs; ///< folders with models/*.json and names.csv; the first that has a name wins
-    std::string assume;                 ///< "gqa": read an unknown architecture as grouped attention
-    std::string weights_dtype;          ///< load the weights in another type (load_as); empty or "auto": as stored
+    std::vector<std::string> data_dirs{}; ///< folders with models/*.json and names.csv; the first that has a name wins
+    std::string assume{};               ///< "gqa": read an unknown architecture as grouped attention
+    std::string weights_dtype{};        ///< load the weights in another type (load_as); empty or "auto": as stored
 };
 
 namespace detail {
