@@ -302,6 +302,10 @@ inline Result<Model> model_from_config(std::string_view json_text, std::string_v
         build_llama(c);
         m.inferred.emplace_back("attention (assumed to be plain grouped attention: the architecture is not known)");
     }
+    for (Layer const& l : m.layers)
+        if (auto const* e = l.ffn ? std::get_if<Moe>(&*l.ffn) : nullptr; e != nullptr && e->top_k > e->experts + e->zero_experts)
+            c.t.mistake(ErrorCode::bad_value, "num_experts_per_tok", std::to_string(e->top_k) + " of " + std::to_string(e->experts) + " experts",
+                        "expected no more than there are");
     if (error) return tl::unexpected<Error>{*std::move(error)};
 
     // Quantization stands at the root or in the text part.

@@ -197,9 +197,6 @@ inline void set_moe(Config& c, Moe const& moe, Dense const& dense, std::vector<b
         else
             c.m.layers[i].ffn = dense;
     }
-    if (!c.failed() && moe.top_k > moe.experts + moe.zero_experts)
-        c.t.mistake(ErrorCode::bad_value, "num_experts_per_tok", std::to_string(moe.top_k) + " of " + std::to_string(moe.experts) + " experts",
-                    "expected no more than there are");
 }
 
 /// Routed experts of the DeepSeek, Qwen, GLM and Kimi way of naming.
