@@ -22,21 +22,15 @@
 
 #include <servecap/catalog/rows.hpp>
 #include <servecap/core/text.hpp>
+#include <servecap/engine/llama_cpp.hpp>
 #include <servecap/engine/request.hpp>
 #include <servecap/engine/settings.hpp>
+#include <servecap/engine/sglang.hpp>
 #include <servecap/engine/support.hpp>
+#include <servecap/engine/tensorrt_llm.hpp>
 #include <servecap/engine/verdict.hpp>
 #include <servecap/engine/vllm.hpp>
 #include <servecap/engine/vllm_fixes.hpp>
-#if __has_include(<servecap/engine/sglang.hpp>)
-#include <servecap/engine/sglang.hpp>
-#endif
-#if __has_include(<servecap/engine/tensorrt_llm.hpp>)
-#include <servecap/engine/tensorrt_llm.hpp>
-#endif
-#if __has_include(<servecap/engine/llama_cpp.hpp>)
-#include <servecap/engine/llama_cpp.hpp>
-#endif
 #include <servecap/layout/layout.hpp>
 
 namespace servecap {
@@ -62,27 +56,9 @@ inline StartPlan plan_start(StartRequest const& r) {
         }
         break;
     }
-    case EngineKind::sglang:
-#if __has_include(<servecap/engine/sglang.hpp>)
-        plan = plan_sglang(r);
-        break;
-#endif
-    case EngineKind::trtllm:
-#if __has_include(<servecap/engine/tensorrt_llm.hpp>)
-        if (r.settings.engine == EngineKind::trtllm) {
-            plan = plan_tensorrt_llm(r);
-            break;
-        }
-#endif
-    case EngineKind::llama_cpp:
-#if __has_include(<servecap/engine/llama_cpp.hpp>)
-        if (r.settings.engine == EngineKind::llama_cpp) {
-            plan = plan_llama_cpp(r);
-            break;
-        }
-#endif
-        plan.verdict = Verdict::unsupported;
-        plan.engine_message = std::string{to_string(r.settings.engine)} + " is not modelled";
+    case EngineKind::sglang: plan = plan_sglang(r); break;
+    case EngineKind::trtllm: plan = plan_tensorrt_llm(r); break;
+    case EngineKind::llama_cpp: plan = plan_llama_cpp(r); break;
     }
     if (!support.reason.empty()) plan.notes.push_back(support.reason);
     return plan;
@@ -233,7 +209,7 @@ inline std::optional<Fix> measured_fix(StartRequest const& r, StartPlan const& r
     std::optional<Fix> best;
     for (StartupRow const& row : rows) {
         if (row.usable == "no" || row.starts != "yes") continue;
-        StartRequest q{r.model, r.gpus, r.layout, r.settings, r.isl, r.osl, r.date};
+        StartRequest q{r.model, r.gpus, r.layout, r.settings, r.isl, r.osl, r.date, r.logged_pool};
         Fix f;
         if (refused.verdict == Verdict::state_slots_too_few && row.max_num_seqs && *row.max_num_seqs < refused.max_num_seqs) {
             f.flag = "--max-num-seqs";

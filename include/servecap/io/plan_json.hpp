@@ -19,10 +19,10 @@ inline constexpr std::string_view kPlanSchema = "servecap.plan/1";
 
 namespace detail {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 /// A measure without the noise of binary fractions: nine significant digits; null where not finite.
-inline Json number(double x) {
+inline OrderedJson number(double x) {
     if (!std::isfinite(x)) return nullptr;
     if (x == 0) return 0.0;
     double const scale = std::pow(10.0, 9 - std::ceil(std::log10(std::fabs(x))));
@@ -31,7 +31,7 @@ inline Json number(double x) {
 }
 
 template <class Tag, class Rep>
-Json quantity(Quantity<Tag, Rep> q) {
+OrderedJson quantity(Quantity<Tag, Rep> q) {
     if constexpr (std::is_integral_v<Rep>)
         return q.value();
     else
@@ -39,7 +39,7 @@ Json quantity(Quantity<Tag, Rep> q) {
 }
 
 template <class T>
-Json maybe(std::optional<T> const& q) {
+OrderedJson maybe(std::optional<T> const& q) {
     if (!q) return nullptr;
     if constexpr (std::is_arithmetic_v<T>) {
         if constexpr (std::is_floating_point_v<T>)
@@ -51,23 +51,13 @@ Json maybe(std::optional<T> const& q) {
     }
 }
 
-inline Json text_or_null(std::string_view s) { return s.empty() ? Json(nullptr) : Json(std::string{s}); }
+inline OrderedJson text_or_null(std::string_view s) { return s.empty() ? OrderedJson(nullptr) : OrderedJson(std::string{s}); }
 
 template <class T, class F>
-void put_interval(Json& j, std::string const& name, Interval<T> const& i, F convert) {
+void put_interval(OrderedJson& j, std::string const& name, Interval<T> const& i, F convert) {
     j[name] = convert(i.value);
     j[name + "_low"] = convert(i.low);
     j[name + "_high"] = convert(i.high);
-}
-
-inline std::string confidence_text(Confidence c) {
-    switch (c) {
-    case Confidence::high: return "high";
-    case Confidence::medium: return "medium";
-    case Confidence::low: return "low";
-    case Confidence::unverified: break;
-    }
-    return "unverified";
 }
 
 } // namespace detail
@@ -75,13 +65,13 @@ inline std::string confidence_text(Confidence c) {
 /// The `fit` object of a start plan.
 inline nlohmann::ordered_json fit_to_json(StartPlan const& f) {
     using namespace detail;
-    Json j;
+    OrderedJson j;
     j["fits"] = f.fits;
     j["starts"] = f.starts;
     j["verdict"] = std::string{to_string(f.verdict)};
     j["engine_message"] = text_or_null(f.engine_message);
     j["risks"] = f.risks;
-    Json fixes = Json::array();
+    OrderedJson fixes = OrderedJson::array();
     for (Fix const& x : f.fixes) fixes.push_back({{"flag", x.flag}, {"value", x.value}, {"effect", x.effect}});
     j["fixes"] = fixes;
     j["shortfall_bytes_per_gpu"] = quantity(f.shortfall);
@@ -121,7 +111,7 @@ inline nlohmann::ordered_json speed_to_json(SpeedPoint const& p) {
     using namespace detail;
     auto const ms = [](Seconds t) { return number(in_ms(t)); };
     auto const rate = [](TokensPerSecond r) { return number(r.value()); };
-    Json j;
+    OrderedJson j;
     j["concurrency"] = quantity(p.concurrency);
     j["resident_concurrency"] = quantity(p.resident);
     j["isl"] = quantity(p.isl);
@@ -134,7 +124,7 @@ inline nlohmann::ordered_json speed_to_json(SpeedPoint const& p) {
     put_interval(j, "output_tokens_per_second_per_user", p.per_user, rate);
     put_interval(j, "output_tokens_per_second_per_gpu", p.per_gpu, rate);
     j["basis"] = std::string{to_string(p.basis)};
-    Json evidence = Json::array();
+    OrderedJson evidence = OrderedJson::array();
     for (Evidence const& e : p.evidence)
         evidence.push_back({{"source", text_or_null(e.source)}, {"url", text_or_null(e.url)}, {"date", text_or_null(e.date)}, {"rows", e.rows}});
     j["evidence"] = evidence;
@@ -144,7 +134,7 @@ inline nlohmann::ordered_json speed_to_json(SpeedPoint const& p) {
     if (p.saturated) j["saturated"] = *p.saturated;
     if (p.extrapolated) j["extrapolated"] = true;
     auto const terms = [&](std::vector<SpeedTerm> const& list) {
-        Json a = Json::array();
+        OrderedJson a = OrderedJson::array();
         for (SpeedTerm const& t : list) a.push_back({{"term", std::string{t.name}}, {"ms", ms(t.time)}, {"formula", text_or_null(t.formula)}});
         return a;
     };
@@ -156,34 +146,46 @@ inline nlohmann::ordered_json speed_to_json(SpeedPoint const& p) {
 inline nlohmann::ordered_json cost_to_json(PlanCost const& c) {
     using namespace detail;
     auto const usd = [](UsdPerMillionTokens x) { return number(x.value()); };
-    Json j;
+    OrderedJson j;
     j["currency"] = "USD";
-    j["usd_per_hour"] = c.price ? quantity(c.price->per_hour) : Json(nullptr);
-    if (c.price)
+    j["usd_per_hour"] = c.price ? quantity(c.price->per_hour) : OrderedJson(nullptr);
+    if (c.price) {
+        OrderedJson rows = OrderedJson::array();
+        for (GpuPrice const& r : c.price->rows)
+            rows.push_back({{"provider", r.provider},
+                            {"usd_per_gpu_hour", maybe(r.per_gpu)},
+                            {"kind", r.price_type},
+                            {"date", text_or_null(r.date)},
+                            {"confidence", std::string{to_string(r.confidence)}},
+                            {"url", text_or_null(r.url)}});
         j["price"] = {{"source", text_or_null(c.price->source)},
                       {"url", text_or_null(c.price->url)},
                       {"date", text_or_null(c.price->date)},
                       {"kind", text_or_null(c.price->kind)},
-                      {"confidence", c.price->given ? "given" : confidence_text(c.price->confidence)},
-                      {"low", maybe(c.price->low)},
-                      {"high", maybe(c.price->high)},
-                      {"rows", c.price->rows}};
-    else
+                      {"confidence", c.price->basis == Basis::assumed ? "given" : std::string{to_string(c.price->confidence)}},
+                      {"low", quantity(c.price->low)},
+                      {"high", quantity(c.price->high)},
+                      {"rows", rows}};
+    } else {
         j["price"] = nullptr;
+    }
     if (!c.missing.empty()) j["missing"] = c.missing;
     j["output_input_price_ratio"] = number(c.output_input_price_ratio);
-    j["setup"] = {{"download_s", maybe(c.setup.download)},
-                  {"start_s", maybe(c.setup.start)},
-                  {"usd", maybe(c.setup.usd)},
+    auto const seconds = [&](Interval<Seconds> const& t) { return c.setup.known ? number(t.value.value()) : OrderedJson(nullptr); };
+    j["setup"] = {{"download_s", seconds(c.setup.download)},
+                  {"start_s", seconds(c.setup.start)},
+                  {"usd", c.setup_usd ? number(c.setup_usd->value.value()) : OrderedJson(nullptr)},
                   {"basis", std::string{to_string(c.setup.basis)}},
-                  {"source", text_or_null(c.setup.source)}};
-    Json rows = Json::array();
-    for (PlanCostPoint const& p : c.by_concurrency) {
-        Json r;
+                  {"source", text_or_null(c.setup.source)},
+                  {"date", text_or_null(c.setup.date)},
+                  {"notes", c.setup.notes}};
+    OrderedJson rows = OrderedJson::array();
+    for (CostPoint const& p : c.by_concurrency) {
+        OrderedJson r;
         r["concurrency"] = quantity(p.concurrency);
-        put_interval(r, "usd_per_million_output_tokens", p.output, usd);
+        put_interval(r, "usd_per_million_output_tokens", p.output_alone, usd);
         put_interval(r, "usd_per_million_input_tokens", p.input, usd);
-        put_interval(r, "usd_per_million_output_tokens_split", p.split_output, usd);
+        put_interval(r, "usd_per_million_output_tokens_split", p.output, usd);
         put_interval(r, "usd_per_million_total_tokens", p.total, usd);
         rows.push_back(r);
     }
@@ -191,38 +193,44 @@ inline nlohmann::ordered_json cost_to_json(PlanCost const& c) {
     return j;
 }
 
-inline nlohmann::ordered_json break_even_to_json(PlanBreakEven const& b) {
+inline nlohmann::ordered_json break_even_to_json(BreakEven const& b) {
     using namespace detail;
-    constexpr std::string_view reach[] = {"yes", "no", "unknown"};
-    Json j;
-    j["against"] = {{"name", b.name},     {"input", maybe(b.input)},         {"cached", maybe(b.cached)},
-                    {"output", maybe(b.output)}, {"date", text_or_null(b.date)}, {"url", text_or_null(b.url)}};
+    OrderedJson j;
+    j["against"] = {{"name", b.against.model},
+                    {"provider", text_or_null(b.against.provider)},
+                    {"input", quantity(b.against.input)},
+                    {"cached", b.against.cached_input_known ? quantity(b.against.cached_input) : OrderedJson(nullptr)},
+                    {"output", quantity(b.against.output)},
+                    {"date", text_or_null(b.against.date)},
+                    {"url", text_or_null(b.against.url)}};
     j["usd_per_month_self_hosted"] = quantity(b.self_hosted);
-    Json crossings = Json::array();
-    for (PlanCrossing const& c : b.crossings)
-        crossings.push_back({{"million_output_tokens_per_month", number(c.million_output_tokens_per_month)},
-                             {"million_input_tokens_per_month", number(c.million_input_tokens_per_month)},
-                             {"replicas", c.replicas}});
+    j["usd_per_million_output_tokens_at_api"] = quantity(b.api_per_million_output);
+    OrderedJson crossings = OrderedJson::array();
+    for (Crossing const& c : b.crossings)
+        crossings.push_back({{"million_output_tokens_per_month", number(c.million_output)},
+                             {"million_input_tokens_per_month", number(c.million_input)},
+                             {"replicas", c.replicas},
+                             {"self_hosted_cheaper_above", c.cheaper_above}});
     j["crossings"] = crossings;
-    j["million_output_tokens_per_month"] = b.crossings.empty() ? Json(nullptr) : number(b.crossings.front().million_output_tokens_per_month);
-    j["million_input_tokens_per_month"] = b.crossings.empty() ? Json(nullptr) : number(b.crossings.front().million_input_tokens_per_month);
-    j["reachable"] = std::string{reach[static_cast<std::size_t>(b.reachable)]};
+    j["million_output_tokens_per_month"] = b.million_output > 0 ? number(b.million_output) : OrderedJson(nullptr);
+    j["million_input_tokens_per_month"] = b.million_output > 0 ? number(b.million_input) : OrderedJson(nullptr);
+    j["output_tokens_per_second_needed"] = quantity(b.output_rate);
+    j["input_tokens_per_second_needed"] = quantity(b.input_rate);
+    j["reachable"] = std::string{to_string(b.reachable)};
     j["utilization_needed"] = maybe(b.utilization_needed);
-    j["output_tokens_per_second_needed"] = maybe(b.output_needed);
-    j["output_tokens_per_second_possible"] = maybe(b.output_possible);
-    j["basis"] = std::string{to_string(b.basis)};
     j["reason"] = text_or_null(b.reason);
+    j["notes"] = b.notes;
     return j;
 }
 
 /// The whole plan.
 inline nlohmann::ordered_json plan_to_json(Plan const& p) {
     using namespace detail;
-    Json j;
+    OrderedJson j;
     j["schema"] = std::string{kPlanSchema};
     j["model"] = p.model->id;
     j["gpu"] = {{"name", p.gpus.gpu.id}, {"count", p.gpus.count}, {"nodes", p.gpus.nodes}};
-    Json flags = Json::array();
+    OrderedJson flags = OrderedJson::array();
     j["engine"] = {{"name", std::string{to_string(p.planned.engine)}},
                    {"version", text_or_null(p.planned.version.empty() ? p.fit.rules_version : p.planned.version)},
                    {"flags", flags}};
@@ -230,28 +238,29 @@ inline nlohmann::ordered_json plan_to_json(Plan const& p) {
                    {"dp", p.layout.dp},             {"ep", p.layout.ep_size()}, {"dcp", p.layout.dcp},
                    {"replicas", p.layout.replicas}, {"reason", text_or_null(p.layout_reason)}, {"source", text_or_null(p.layout_source)}};
     j["command"] = text_or_null(p.command);
-    Json mended = Json::array();
+    OrderedJson mended = OrderedJson::array();
     for (Mend const& m : p.mended)
         mended.push_back({{"flag", m.flag}, {"value", m.value}, {"avoids", m.avoids}, {"basis", std::string{to_string(m.basis)}}});
     j["mended"] = mended;
     j["for_fix"] = p.for_fix;
     j["fit"] = fit_to_json(p.fit);
     if (p.blind) {
-        Json blind = fit_to_json(*p.blind);
+        OrderedJson blind = fit_to_json(*p.blind);
         j["fit"]["blind"] = blind;
     }
     if (!p.mended.empty() || p.for_fix) j["as_asked"] = fit_to_json(p.as_asked);
-    Json speed = Json::array();
+    OrderedJson speed = OrderedJson::array();
     for (SpeedPoint const& s : p.speed) speed.push_back(speed_to_json(s));
     j["speed"] = speed;
     j["cost"] = cost_to_json(p.cost);
-    Json be = Json::array();
-    for (PlanBreakEven const& b : p.break_even) be.push_back(break_even_to_json(b));
+    OrderedJson be = OrderedJson::array();
+    for (BreakEven const& b : p.break_even) be.push_back(break_even_to_json(b));
     j["break_even"] = be;
+    if (!p.break_even_missing.empty()) j["break_even_missing"] = p.break_even_missing;
     j["as_of"] = text_or_null(p.as_of);
     j["inferred"] = p.model->inferred;
     j["warnings"] = p.warnings;
-    Json sources = Json::array();
+    OrderedJson sources = OrderedJson::array();
     for (PlanSource const& s : p.sources)
         sources.push_back({{"what", s.what}, {"source", text_or_null(s.source)}, {"url", text_or_null(s.url)}, {"date", text_or_null(s.date)}});
     j["sources"] = sources;

@@ -16,6 +16,10 @@
 #include <servecap/catalog/model.hpp>
 #include <servecap/catalog/rows.hpp>
 #include <servecap/core/basis.hpp>
+#include <servecap/cost/break_even.hpp>
+#include <servecap/cost/price.hpp>
+#include <servecap/cost/setup.hpp>
+#include <servecap/cost/tokens.hpp>
 #include <servecap/engine/settings.hpp>
 #include <servecap/engine/verdict.hpp>
 #include <servecap/layout/layout.hpp>
@@ -32,63 +36,14 @@ struct Mend {
     Basis basis = Basis::calibrated; ///< measured where a real refusal says so
 };
 
-/// The price that a plan uses.
-struct PlanPrice {
-    UsdPerHour per_hour{}; ///< whole deployment
-    std::string source, url, date, kind;
-    Confidence confidence = Confidence::unverified;
-    std::optional<UsdPerHour> low, high; ///< range of the rows that were considered, whole deployment
-    std::int64_t rows = 0;               ///< rows considered
-    bool given = false;                  ///< on the command line
-};
-
-/// Download and start before the first token.
-struct PlanSetup {
-    std::optional<Seconds> download, start;
-    std::optional<Usd> usd;
-    Basis basis = Basis::assumed;
-    std::string source; ///< the row, or how it was estimated
-};
-
-/// $/M at one concurrency.
-struct PlanCostPoint {
-    Requests concurrency{};
-    Interval<UsdPerMillionTokens> output; ///< all cost on output tokens
-    Interval<UsdPerMillionTokens> input;  ///< split at output_input_price_ratio
-    Interval<UsdPerMillionTokens> split_output; ///< the output side of that split
-    Interval<UsdPerMillionTokens> total;  ///< input and output tokens counted alike
-};
-
 struct PlanCost {
-    std::optional<PlanPrice> price; ///< none: no price is known, and no $ figure is given
-    std::string missing;            ///< why there is none and what would give one
-    double output_input_price_ratio = 0;
+    std::optional<PriceChoice> price; ///< none: no price is known, and no $ figure is given
+    std::string missing;              ///< why there is none and what would give one
+    double output_input_price_ratio = kDefaultOutputInputRatio;
     std::string ratio_source;
-    PlanSetup setup;
-    std::vector<PlanCostPoint> by_concurrency;
-};
-
-/// One volume at which self-hosting and the API cost the same.
-struct PlanCrossing {
-    double million_output_tokens_per_month = 0;
-    double million_input_tokens_per_month = 0;
-    std::int64_t replicas = 0;
-};
-
-enum class Reachable : std::uint8_t { yes, no, unknown };
-
-struct PlanBreakEven {
-    std::string name;          ///< what it is compared with
-    std::string url, date;
-    std::optional<UsdPerMillionTokens> input, cached, output;
-    UsdPerMonth self_hosted{}; ///< of one deployment
-    std::vector<PlanCrossing> crossings;
-    Reachable reachable = Reachable::unknown;
-    std::optional<double> utilization_needed; ///< share of the rate the deployment can do
-    std::optional<TokensPerSecond> output_needed, output_possible;
-    Requests at_concurrency{}; ///< concurrency of output_possible
-    Basis basis = Basis::roofline; ///< of output_possible
-    std::string reason;
+    SetupTime setup;
+    std::optional<Interval<Usd>> setup_usd;
+    std::vector<CostPoint> by_concurrency; ///< one for each entry of Plan::speed
 };
 
 /// Where a figure was published.
@@ -112,7 +67,8 @@ struct Plan {
     bool for_fix = false;   ///< a flag of the user refuses: speed and cost are for the fix
     std::vector<SpeedPoint> speed;
     PlanCost cost;
-    std::vector<PlanBreakEven> break_even;
+    std::vector<BreakEven> break_even;
+    std::string break_even_missing; ///< why there is no comparison
     std::string command;
     std::vector<std::string> warnings;
     std::vector<PlanSource> sources;
