@@ -195,7 +195,7 @@ Result<std::vector<std::string>> wanted_models(Args const& a, Context const& c) 
     if (a.model.empty()) return std::vector<std::string>{};
     auto m = c.model(a.model);
     if (!m) return tl::unexpected<Error>{m.error()};
-    return c.names().spellings("model", m->id);
+    return c.spellings(*m);
 }
 
 Result<int> list_benchmarks_command(Args const& a, Context const& c) {

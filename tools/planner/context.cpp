@@ -3,6 +3,7 @@
 
 #include "context.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -108,6 +109,13 @@ Result<Model> Context::model(std::string_view name) const {
 }
 
 Result<GpuSet> Context::gpu_set(std::string_view text) const { return parse_gpus(text, gpus_); }
+
+std::vector<std::string> Context::spellings(Model const& model) const {
+    std::vector<std::string> out{model.id};
+    for (std::string& s : names_.spellings("model", names_.canonical("model", model.id)))
+        if (std::find(out.begin(), out.end(), s) == out.end()) out.push_back(std::move(s));
+    return out;
+}
 
 Result<std::vector<BenchmarkRow>> Context::benchmarks(std::vector<std::string> const& models) const {
     return gather<BenchmarkRow>(*args_, names_, "benchmarks.csv", args_->benchmarks, models,

@@ -37,6 +37,9 @@ public:
     [[nodiscard]] servecap::Result<servecap::Model> model(std::string_view name) const;
     [[nodiscard]] servecap::Result<servecap::GpuSet> gpu_set(std::string_view text) const;
 
+    /// Every spelling under which rows may know a model, its id first.
+    [[nodiscard]] std::vector<std::string> spellings(servecap::Model const& model) const;
+
     /// Rows of these models (canonical ids); of all when empty.
     [[nodiscard]] servecap::Result<std::vector<servecap::BenchmarkRow>> benchmarks(std::vector<std::string> const& models) const;
     [[nodiscard]] servecap::Result<std::vector<servecap::StartupRow>> startups(std::vector<std::string> const& models) const;

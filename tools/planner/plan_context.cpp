@@ -57,7 +57,7 @@ Result<OwnedPlan> plan_for(Args const& args, Context const& context, Scope scope
     };
     if (failed(take(context.model(args.model), *out.model)) || failed(take(context.gpu_set(args.gpu), gpus)) || failed(take(asked_layout(args), layout)))
         return tl::unexpected<Error>{*e};
-    std::vector<std::string> const names = context.names().spellings("model", out.model->id);
+    std::vector<std::string> const names = context.spellings(*out.model);
     if (failed(take(context.startups(names), startups))) return tl::unexpected<Error>{*e};
     bool const money = scope == Scope::whole;
     if (scope != Scope::fit)

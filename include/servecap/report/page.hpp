@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include <servecap/core/text.hpp>
 #include <servecap/plan/plan.hpp>
 #include <servecap/report/table.hpp>
 #include <servecap/report/text.hpp>
@@ -102,6 +103,25 @@ inline std::string gpus_text(GpuSet const& s) {
     return grouped(static_cast<std::int64_t>(s.count)) + " x " + s.gpu.short_name + " (" + count_text(s.nodes, "node", "nodes") + ")";
 }
 
+/// The model as somebody would type it: without the organisation.
+inline std::string typed_model(Model const& m) {
+    auto const slash = m.id.rfind('/');
+    return to_lower(slash == std::string::npos ? m.id : m.id.substr(slash + 1));
+}
+
+/// "b300x8": the common form of an id goes without its suffix.
+inline std::string typed_gpus(GpuSet const& s) {
+    std::string id = s.gpu.id;
+    if (id.ends_with("-sxm")) id.resize(id.size() - 4);
+    return s.count > 1 ? fmt::format("{}x{}", id, s.count) : id;
+}
+
+/// The engine as its makers write it.
+inline std::string_view engine_text(EngineKind e) noexcept {
+    constexpr std::string_view names[] = {"vLLM", "SGLang", "TensorRT-LLM", "llama.cpp"};
+    return names[static_cast<std::size_t>(e)];
+}
+
 /// "kv_room" -> "KV room".
 inline std::string bound_text(BoundBy b) {
     switch (b) {
@@ -128,7 +148,7 @@ inline std::string price_text(PriceChoice const& p) {
 
 /// Lines of the head of a page, shared by the terminal page and Markdown: what is planned.
 inline std::string plan_headline(Plan const& p) {
-    return fmt::format("{} on {} · {}{}, {} · {} in / {} out", p.model->display_name, detail::gpus_text(p.gpus), to_string(p.planned.engine),
+    return fmt::format("{} on {} · {}{}, {} · {} in / {} out", p.model->display_name, detail::gpus_text(p.gpus), detail::engine_text(p.planned.engine),
                        p.fit.rules_version.empty() ? "" : " " + p.fit.rules_version, layout_name(p.layout), grouped(p.workload.isl.value()),
                        grouped(p.workload.osl.value()));
 }
@@ -203,7 +223,7 @@ public:
         StartPlan const& f = p_.fit;
         Bytes const card = p_.gpus.gpu.memory_reported.value_or(p_.gpus.gpu.visible);
         field("Memory", f.budget.utilization > 0
-                            ? fmt::format("{} a GPU, {} may use {:.2f} of the {} that it sees", gib_text(card), to_string(p_.planned.engine), f.budget.utilization,
+                            ? fmt::format("{} a GPU, {} may use {:.2f} of the {} that it sees", gib_text(card), engine_text(p_.planned.engine), f.budget.utilization,
                                           gib_text(p_.gpus.gpu.visible))
                             : fmt::format("{} a GPU, of which the runtime sees {}", gib_text(card), gib_text(p_.gpus.gpu.visible)));
         double const whole = static_cast<double>(std::max<std::int64_t>(1, card.value()));
@@ -286,9 +306,9 @@ public:
     void next(bool whole_plan) {
         out_ += "\n";
         if (!p_.command.empty() && p_.fit.starts) command();
-        std::string const what = fmt::format("--model {} --gpu {}x{}", p_.model->id, p_.gpus.gpu.id, p_.gpus.count);
+        std::string const what = fmt::format("--model {} --gpu {}", typed_model(*p_.model), typed_gpus(p_.gpus));
         if (whole_plan) {
-            field("Next", fmt::format("planner search --model {} --gpu any --slo-tpot 30   cheaper or faster ways", p_.model->id));
+            field("Next", fmt::format("planner search --model {} --gpu any --slo-tpot 30   cheaper or faster ways", typed_model(*p_.model)));
             field("", "planner explain " + what + "   every number and its source");
         } else {
             field("Next", "planner " + what + "   speed, cost and break-even too");
