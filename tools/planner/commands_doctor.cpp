@@ -1,0 +1,252 @@
+// planner: doctor and import
+// SPDX-License-Identifier: Apache-2.0
+
+#include "commands.hpp"
+
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include <servecap/engine/doctor.hpp>
+#include <servecap/engine/engine.hpp>
+#include <servecap/io/csv.hpp>
+#include <servecap/io/gpu_store.hpp>
+#include <servecap/io/price_import.hpp>
+#include <servecap/io/startup_log.hpp>
+#include <servecap/report/table.hpp>
+#include <servecap/report/text.hpp>
+
+#include "context.hpp"
+#include "output.hpp"
+
+namespace planner {
+
+using namespace servecap;
+using OJson = nlohmann::ordered_json;
+
+namespace {
+
+constexpr char const* kStartupHeader[] = {"id", "engine", "engine_version", "model", "gpu", "n_gpus", "tp", "pp", "dp", "ep", "weights_precision", "kv_cache_dtype",
+                                          "gpu_memory_utilization", "max_model_len", "max_num_seqs", "max_num_batched_tokens", "other_flags", "weights_gib_per_gpu",
+                                          "available_kv_gib_per_gpu", "kv_tokens", "max_concurrency_x", "gpu_blocks", "block_size", "state_slots", "cuda_graph_gib",
+                                          "peak_activation_gib", "non_torch_gib", "starts", "verdict", "error_text_short", "date", "source", "url", "note"};
+
+std::vector<std::string> startup_cells(StartupRow const& r) {
+    auto const n = [](auto const& v) { return v ? std::to_string(*v) : std::string{}; };
+    auto const q = [](auto const& v) { return v ? std::to_string(v->value()) : std::string{}; };
+    auto const d = [](std::optional<double> const& v) { return v ? fmt::format("{:.6g}", *v) : std::string{}; };
+    auto const gib_cell = [](std::optional<Bytes> const& b) { return b ? fmt::format("{:.2f}", in_gib(*b)) : std::string{}; };
+    return {r.id, r.engine, r.engine_version, r.model, r.gpu, n(r.n_gpus), n(r.tp), n(r.pp), n(r.dp), r.ep, r.weights_precision, r.kv_cache_dtype,
+            d(r.gpu_memory_utilization), q(r.max_model_len), q(r.max_num_seqs), q(r.max_num_batched_tokens), r.other_flags, gib_cell(r.weights_per_gpu),
+            gib_cell(r.available_kv_per_gpu), q(r.kv_tokens), d(r.max_concurrency), n(r.gpu_blocks), n(r.block_size), n(r.state_slots), gib_cell(r.cuda_graph),
+            gib_cell(r.peak_activation), gib_cell(r.non_torch), r.starts, r.verdict, r.error_text, r.date.empty() ? "unknown" : r.date, r.source, r.url, r.note};
+}
+
+/// Appends the row, with the header first where the file is new.
+Result<void> learn(std::string const& path, StartupRow const& row) {
+    std::error_code ec;
+    bool const fresh = !std::filesystem::exists(path, ec) || std::filesystem::file_size(path, ec) == 0;
+    std::string text;
+    if (fresh) {
+        std::vector<std::string> header(std::begin(kStartupHeader), std::end(kStartupHeader));
+        append_csv_record(text, header);
+        append_csv_record(text, startup_cells(row));
+    } else {
+        // The columns of the file decide the order; a column that is not ours stays empty.
+        auto existing = read_file(path);
+        if (!existing) return tl::unexpected<Error>{existing.error()};
+        auto csv = CsvReader::open(*existing, path);
+        if (!csv) return tl::unexpected<Error>{csv.error()};
+        auto const cells = startup_cells(row);
+        std::vector<std::string> record;
+        bool any = false;
+        for (std::string const& name : csv->header()) {
+            std::string cell;
+            for (std::size_t i = 0; i < std::size(kStartupHeader); ++i)
+                if (name == kStartupHeader[i]) cell = cells[i], any = true;
+            record.push_back(std::move(cell));
+        }
+        if (!any) return fail(ErrorCode::bad_format, "no column of start-up rows", path, "expected a start-up CSV, or a new file");
+        if (!existing->empty() && existing->back() != '\n') text += "\n";
+        append_csv_record(text, record);
+    }
+    std::unique_ptr<std::FILE, int (*)(std::FILE*)> file{std::fopen(path.c_str(), "ab"), &std::fclose};
+    if (!file || std::fwrite(text.data(), 1, text.size(), file.get()) != text.size()) return fail(ErrorCode::bad_usage, "cannot be written", path, "--learn wants a CSV file");
+    return {};
+}
+
+} // namespace
+
+Result<int> run_doctor(Args const& a) {
+    if (a.positional.empty()) return fail(ErrorCode::bad_usage, "no log named", "planner doctor", "a file with the engine's start-up log, or - for standard input");
+    auto seen = read_startup_log(a.positional[0]);
+    if (!seen) return tl::unexpected<Error>{seen.error()};
+    auto context = Context::open(a);
+    if (!context) return tl::unexpected<Error>{context.error()};
+
+    std::string const model_name = !a.model.empty() ? a.model : model_hint(*seen);
+    std::optional<Model> model;
+    std::string why;
+    if (model_name.empty()) {
+        why = "the log names no model; give --model";
+    } else {
+        auto m = context->model(model_name);
+        if (m)
+            model = std::move(*m);
+        else if (!a.model.empty())
+            return tl::unexpected<Error>{m.error()};
+        else
+            why = "the log's model '" + model_name + "' is not in the catalogue; give --model";
+    }
+    Layout layout = layout_of(*seen);
+    std::optional<GpuSet> gpus;
+    if (!a.gpu.empty()) {
+        auto set = context->gpu_set(a.gpu);
+        if (!set) return tl::unexpected<Error>{set.error()};
+        gpus = std::move(*set);
+    } else {
+        std::string name = seen->gpu;
+        Gpu const* gpu = name.empty() ? nullptr : find_gpu(name, context->gpus());
+        if (gpu == nullptr) {
+            auto const candidates = gpu_candidates(*seen, context->gpus());
+            if (!candidates.empty()) gpu = find_gpu(candidates.front(), context->gpus());
+        }
+        if (gpu != nullptr) {
+            GpuSet set;
+            set.gpu = *gpu;
+            set.count = layout.gpus_per_replica();
+            set.nodes = static_cast<std::int32_t>(ceil_div(set.count, std::max(1, gpu->node_gpus)));
+            gpus = set;
+        } else {
+            why += std::string{why.empty() ? "" : "; "} + "the GPU cannot be told from the log; give --gpu";
+        }
+    }
+    std::optional<Diagnosis> diagnosis;
+    std::optional<StartPlan> plan;
+    if (model && gpus) {
+        StartRequest request{.model = *model, .gpus = *gpus, .layout = layout, .settings = settings_of(*seen)};
+        request.date = seen->date.size() == 10 ? std::string_view{seen->date} : std::string_view{};
+        plan = plan_start(request);
+        diagnosis = diagnose(*seen, *plan);
+    }
+    StartupRow const row = startup_row(*seen, model ? model->id : model_name, gpus ? gpus->gpu.id : seen->gpu, gpus ? gpus->count : 0);
+    if (!a.learn.empty())
+        if (auto done = learn(a.learn, row); !done) return tl::unexpected<Error>{done.error()};
+
+    std::string text;
+    if (a.format == OutputFormat::json) {
+        OJson j;
+        j["engine"] = row.engine.empty() ? OJson(nullptr) : OJson(row.engine);
+        j["engine_version"] = row.engine_version.empty() ? OJson(nullptr) : OJson(row.engine_version);
+        j["model"] = row.model;
+        j["gpu"] = row.gpu;
+        j["layout"] = layout_name(layout);
+        j["stage"] = std::string{to_string(seen->stage)};
+        j["starts"] = seen->starts ? OJson(*seen->starts) : OJson(nullptr);
+        j["error"] = seen->error.empty() ? OJson(nullptr) : OJson(seen->error);
+        j["lines"] = seen->lines;
+        j["notes"] = seen->notes;
+        if (!why.empty()) j["not_compared"] = why;
+        if (diagnosis) {
+            OJson terms = OJson::array();
+            for (DoctorTerm const& t : diagnosis->terms)
+                terms.push_back({{"term", std::string{t.name}}, {"observed", term_text(t, true)}, {"predicted", term_text(t, false)}, {"differs", t.differs}});
+            j["terms"] = terms;
+            j["culprit"] = diagnosis->culprit ? OJson(std::string{diagnosis->terms[*diagnosis->culprit].name}) : OJson(nullptr);
+            j["explanation"] = diagnosis->explanation;
+            j["findings"] = diagnosis->findings;
+            j["agrees"] = diagnosis->agrees;
+        }
+        OJson r;
+        auto const cells = startup_cells(row);
+        for (std::size_t i = 0; i < cells.size(); ++i)
+            if (!cells[i].empty()) r[kStartupHeader[i]] = cells[i];
+        j["row"] = r;
+        text = j.dump(2) + "\n";
+    } else if (a.format == OutputFormat::csv) {
+        append_csv_record(text, std::vector<std::string>(std::begin(kStartupHeader), std::end(kStartupHeader)));
+        append_csv_record(text, startup_cells(row));
+    } else {
+        text = fmt::format("{} {} · {} on {} · {} · {} lines read, stage: {}\n", row.engine.empty() ? "unknown engine" : row.engine, row.engine_version,
+                           row.model.empty() ? "unknown model" : row.model, row.gpu.empty() ? "unknown GPU" : fmt::format("{} x {}", row.n_gpus.value_or(1), row.gpu),
+                           layout_name(layout), grouped(seen->lines), to_string(seen->stage));
+        if (!seen->error.empty()) text += "The engine said: " + seen->error + "\n";
+        for (std::string const& n : seen->notes) text += "Note: " + n + "\n";
+        if (diagnosis) {
+            TextTable t;
+            t.column("term", TextTable::Align::left).column("log").column("predicted").column("off").column("", TextTable::Align::left);
+            for (DoctorTerm const& x : diagnosis->terms)
+                t.row({std::string{x.name}, term_text(x, true), term_text(x, false), x.observed && x.predicted && *x.observed != 0 ? fmt::format("{:+.1f} %", x.relative() * 100) : "",
+                       x.differs ? "differs" : ""});
+            text += "\n" + (a.format == OutputFormat::md ? t.markdown() : t.text());
+            if (diagnosis->culprit) text += "\nDiffers most: " + std::string{diagnosis->terms[*diagnosis->culprit].name} + ". ";
+            if (!diagnosis->explanation.empty()) text += diagnosis->explanation;
+            text += "\n";
+            for (std::string const& f : diagnosis->findings) text += "- " + f + "\n";
+            if (plan)
+                for (Fix const& f : plan->fixes)
+                    if (seen->starts && !*seen->starts) text += "Way out: " + f.flag + " " + f.value + ": " + f.effect + "\n";
+        } else {
+            text += "Not compared: " + why + "\n";
+        }
+        if (!a.learn.empty()) text += "Appended to " + a.learn + "\n";
+    }
+    auto done = emit(a, text);
+    if (!done) return tl::unexpected<Error>{done.error()};
+    return diagnosis && !diagnosis->agrees ? kNo : kAnswered;
+}
+
+Result<int> run_import(Args const& a) {
+    if (a.positional.empty()) return fail(ErrorCode::bad_usage, "no file named", "planner import", "a price list or a start-up log");
+    auto context = Context::open(a);
+    if (!context) return tl::unexpected<Error>{context.error()};
+    std::string const& path = a.positional[0];
+    if (a.kind == "log" || a.kind == "startup") {
+        auto seen = read_startup_log(path);
+        if (!seen) return tl::unexpected<Error>{seen.error()};
+        StartupRow const row = startup_row(*seen, a.model.empty() ? model_hint(*seen) : a.model, seen->gpu, 0, path);
+        std::string text;
+        append_csv_record(text, std::vector<std::string>(std::begin(kStartupHeader), std::end(kStartupHeader)));
+        append_csv_record(text, startup_cells(row));
+        auto done = emit(a, text);
+        return done ? Result<int>{kAnswered} : tl::unexpected<Error>{done.error()};
+    }
+    auto text = read_file(path);
+    if (!text) return tl::unexpected<Error>{text.error()};
+    std::optional<PriceFormat> format;
+    if (!a.kind.empty()) {
+        std::vector<std::string> kinds{"log"};
+        for (int i = 0; i < 5; ++i) {
+            kinds.emplace_back(to_string(static_cast<PriceFormat>(i)));
+            if (fold_name(a.kind) == fold_name(kinds.back())) format = static_cast<PriceFormat>(i);
+        }
+        if (!format) return fail(ErrorCode::unknown_name, "unknown kind '" + a.kind + "'", "--kind", did_you_mean(a.kind, kinds));
+    } else {
+        auto guessed = guess_price_format(*text);
+        if (!guessed) {
+            Error e = guessed.error();
+            if (e.where.empty()) e.where = path;
+            return tl::unexpected<Error>{std::move(e)};
+        }
+        format = *guessed;
+    }
+    auto known = context->gpu_prices({});
+    if (!known) return tl::unexpected<Error>{known.error()};
+    PriceImportOptions options;
+    options.provider = a.price_source;
+    options.as_of = context->as_of();
+    options.gpus = context->gpus();
+    options.known = *known;
+    auto imported = import_prices(*text, path, *format, options);
+    if (!imported) return tl::unexpected<Error>{imported.error()};
+    for (ImportFinding const& f : imported->findings) warn(f.where + ": " + f.what + (f.dropped ? " (left out)" : ""));
+    warn(fmt::format("{} list: {} rows read, {} GPU prices and {} API prices written", to_string(*format), imported->read, imported->gpu_prices.size(),
+                     imported->api_prices.size()));
+    auto done = emit(a, !imported->gpu_prices.empty() ? write_gpu_prices(imported->gpu_prices) : write_api_prices(imported->api_prices));
+    if (!done) return tl::unexpected<Error>{done.error()};
+    return imported->gpu_prices.empty() && imported->api_prices.empty() ? kNo : kAnswered;
+}
+
+} // namespace planner
