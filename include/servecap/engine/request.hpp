@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include <servecap/catalog/gpu.hpp>
@@ -22,6 +23,7 @@ struct StartRequest {
     Tokens isl{1000}; ///< with osl: the request that must have room for `fits`
     Tokens osl{1000};
     std::string_view date{}; ///< ISO date that decides defaults where the version is unknown; empty = newest rules
+    std::optional<Bytes> logged_pool{}; ///< cache memory that a log prints; then the allocator alone is asked
 };
 
 } // namespace servecap

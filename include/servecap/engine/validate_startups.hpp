@@ -33,6 +33,7 @@
 #include <servecap/engine/verdict.hpp>
 #include <servecap/engine/vllm.hpp>
 #include <servecap/layout/layout.hpp>
+#include <servecap/memory/weights.hpp>
 #include <servecap/units/quantity.hpp>
 
 namespace servecap {
@@ -41,9 +42,9 @@ namespace servecap {
 /// the token line and the groups of mid-2026 builds.
 inline constexpr std::string_view kUndatedRow = "2026-07-20";
 
-/// Where rows' models and GPUs come from. The model is returned as loaded: in the row's weights precision.
+/// Where rows' models and GPUs come from. Null: not known. The row's weights precision is applied here.
 struct StartupCatalogue {
-    std::function<Model const*(std::string_view model, std::string_view precision)> model;
+    std::function<Model const*(std::string_view model)> model;
     std::function<Gpu const*(std::string_view gpu)> gpu;
 };
 
@@ -166,8 +167,8 @@ inline EngineSettings settings_of_row(StartupRow const& row, bool& drafter_unkno
         s.graph_mode = GraphMode::full_and_piecewise;
     else if (has("piecewise"))
         s.graph_mode = GraphMode::piecewise;
-    if (auto n = number_after(f, "block-size")) s.block_size = Tokens{*n};
-    else if (auto m = number_after(f, "block_size")) s.block_size = Tokens{*m};
+    for (std::string_view key : {"block_size", "block-size", "window page", "draft page"})
+        if (auto n = number_after(f, key)) s.block_size = Tokens{*n};
     if (auto n = number_after(f, "cudagraph capture")) s.max_cudagraph_capture_size = Tokens{*n};
     else if (auto g = number_after(f, "graph max")) s.max_cudagraph_capture_size = Tokens{*g};
     else if (auto t = number_after(f, "graph sizes to")) s.max_cudagraph_capture_size = Tokens{*t};
@@ -239,11 +240,56 @@ inline std::vector<EngineSettings> alternatives_of_row(StartupRow const& row, En
 
 /// The tokens of a plan in the sense of the row: a note says when they are blocks times block size.
 inline double tokens_in_sense(StartupRow const& row, StartPlan const& p, Tokens tokens) {
+    double const scale = p.kv_tokens.value() > 0 ? tokens / p.kv_tokens : 1.0;
+    if (row.note.find("kv_tokens = max concurrency x") != std::string::npos)
+        return p.max_requests_at_max_model_len * scale * static_cast<double>(p.max_model_len.value());
     if (row.note.find("blocks x block_size") == std::string::npos) return static_cast<double>(tokens.value());
     // metrics multiply blocks with the smallest block; without a prefix cache a state's block is the whole length
     double const block = static_cast<double>(std::min(p.block_tokens, p.max_model_len).value());
-    double const scale = p.kv_tokens.value() > 0 ? tokens / p.kv_tokens : 1.0;
     return std::floor(static_cast<double>(p.num_blocks) * scale) * block;
+}
+
+/// The precision that a row's weights were in, in load_as' words; empty: as the card has them.
+inline std::string precision_of_row(StartupRow const& row, Model const& m) {
+    std::string p = to_lower(row.weights_precision);
+    if (p.empty() || p == "checkpoint" || p == "auto") {
+        std::string const w = to_lower(row.model_as_written);
+        for (std::string_view known : {"nvfp4", "mxfp4", "w4a16", "int4", "awq", "gptq", "fp8", "w8a8"})
+            if (w.find(known) != std::string::npos) return std::string{known};
+        return {};
+    }
+    if (p.starts_with("exl3") || p.starts_with("bnb")) return "nf4"; // about four bits a weight
+    bool const mixed = m.quant.label.find('+') != std::string::npos;
+    if (mixed && (p == "fp4" || p == "fp8" || p == "mxfp4" || p == m.quant.label)) return {}; // mixed cards are called by either part
+    if (p == "fp4" && m.quant.label.find("fp4") != std::string::npos) return {};
+    return p;
+}
+
+/// The memory that a row's log printed as the GPU's total ("total 79.18 GiB"), in GiB.
+inline std::optional<double> total_of_row(StartupRow const& row) {
+    for (std::string const& text : {row.other_flags, row.note}) {
+        for (std::size_t i = text.find("total "); i != std::string::npos; i = text.find("total ", i + 6)) {
+            double whole = 0, part = 0, scale = 1;
+            std::size_t j = i + 6;
+            bool digits = false, point = false;
+            for (; j < text.size(); ++j) {
+                char const c = text[j];
+                if (c >= '0' && c <= '9') {
+                    digits = true;
+                    if (point)
+                        part += (c - '0') * (scale /= 10);
+                    else
+                        whole = 10 * whole + (c - '0');
+                } else if (c == '.' && digits && !point) {
+                    point = true;
+                } else {
+                    break;
+                }
+            }
+            if (digits && point) return whole + part;
+        }
+    }
+    return std::nullopt;
 }
 
 inline double quantile(std::vector<double> v, double q) {
@@ -268,29 +314,39 @@ inline StartupResult predict_startup(StartupRow const& row, StartupCatalogue con
     if (how.only_usable && row.usable == "no") return refuse("unusable");
     Gpu const* gpu = catalogue.gpu(row.gpu);
     if (gpu == nullptr) return refuse("unknown gpu");
-    Model const* model = catalogue.model(row.model, row.weights_precision);
+    // a card of the very checkpoint wins over the family's card in the row's precision
+    Model const* model = row.model_as_written.empty() ? nullptr : catalogue.model(row.model_as_written);
+    if (model != nullptr && !detail::same_name(model->id, row.model_as_written)) model = nullptr; // only the very name counts
+    if (model == nullptr) model = catalogue.model(row.model);
     if (model == nullptr) return refuse("unknown model");
     if (!row.tp && !row.n_gpus) return refuse("no layout");
 
     EngineSettings settings = detail::settings_of_row(row, out.drafter_unknown);
     if (settings.speculative_tokens > 0 && settings.speculative_method == "mtp" && model->mtp_layers.empty()) out.drafter_unknown = true;
+    std::string const precision = detail::precision_of_row(row, *model);
+    std::optional<Model> loaded;
+    if (!precision.empty() && precision != model->quant.label)
+        if (auto as = load_as(*model, precision)) {
+            loaded = std::move(*as);
+            model = &*loaded;
+        }
     // Checkpoints in NVFP4 are made with ModelOpt, which writes an fp8 cache into the checkpoint.
-    if ((!settings.kv_cache_dtype || *settings.kv_cache_dtype == "auto") && !model->kv_dtype_hint && row.weights_precision == "nvfp4")
+    if ((!settings.kv_cache_dtype || *settings.kv_cache_dtype == "auto") && !model->kv_dtype_hint && precision == "nvfp4")
         settings.kv_cache_dtype = "fp8";
     Layout const layout = detail::layout_of_row(row);
     GpuSet gpus;
     gpus.gpu = *gpu;
+    if (auto const total = detail::total_of_row(row); total && std::abs(*total / in_gib(gpu->visible) - 1.0) < 0.1)
+        gpus.gpu.visible = gib(*total);
     gpus.count = std::max(row.n_gpus.value_or(0), layout.gpus_per_replica());
     gpus.nodes = std::max(1, static_cast<std::int32_t>(ceil_div(gpus.count, std::max(1, gpu->node_gpus))));
-    if (how.given_pool) {
-        if (!row.available_kv_per_gpu) return refuse("no pool stated");
-        settings.kv_cache_memory = row.available_kv_per_gpu;
-    }
+    if (how.given_pool && !row.available_kv_per_gpu) return refuse("no pool stated");
     out.version_known = !parse_vllm_version(row.engine_version, detail::date_of_row(row, model->model_type)).guessed;
     out.utilization_known = row.gpu_memory_utilization.has_value();
 
     StartRequest request{.model = *model, .gpus = gpus, .layout = layout, .settings = settings, .date = {}};
     request.date = detail::date_of_row(row, model->model_type);
+    if (how.given_pool && !settings.kv_cache_memory) request.logged_pool = row.available_kv_per_gpu;
     out.plan = plan_start(request);
     double low = detail::tokens_in_sense(row, out.plan, out.plan.kv_tokens_low);
     double high = detail::tokens_in_sense(row, out.plan, out.plan.kv_tokens_high);
@@ -322,7 +378,9 @@ inline StartupResult predict_startup(StartupRow const& row, StartupCatalogue con
         out.compared[1] = Compared{static_cast<double>(*row.block_size), ours, ours, ours};
     }
     if (row.weights_per_gpu && !how.given_pool) {
-        double const ours = in_gib(out.plan.weights);
+        // some logs print only weights and non-torch memory together; their rows say so
+        bool const together = row.note.find("w incl non-torch") != std::string::npos || row.note.find("consumed") != std::string::npos;
+        double const ours = in_gib(out.plan.weights) + (together ? in_gib(out.plan.budget.non_torch) : 0.0);
         out.compared[2] = Compared{in_gib(*row.weights_per_gpu), ours, ours, ours};
     }
     return out;

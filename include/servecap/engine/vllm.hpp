@@ -49,7 +49,8 @@ struct VllmPoint {
     std::int64_t batched = 0;      ///< max_num_batched_tokens of one DP rank
     std::int64_t capture = 0;      ///< largest CUDA-graph batch; 0 = none
     GraphMode graphs = GraphMode::full_and_piecewise;
-    std::optional<std::int64_t> pool; ///< bytes: the pool is given and not worked out
+    std::optional<std::int64_t> pool;        ///< bytes: the pool of every rank is given and not worked out
+    std::optional<std::int64_t> logged_pool; ///< bytes: the pool that the first rank's log prints; other stages differ from it
     std::int64_t blocks = -1;      ///< >= 0: --num-gpu-blocks-override
 };
 
@@ -112,7 +113,7 @@ inline VllmOutcome evaluate_vllm(PreparedVllm const& d, VllmPoint const& p) noex
 
     std::int64_t fullest = 0;
     for (std::int64_t w : d.stage_weights) fullest = std::max(fullest, w);
-    if (!p.pool) {
+    if (!p.pool && !p.logged_pool) {
         if (o.requested > d.free) {
             o.verdict = Verdict::free_memory_below_request;
             return o;
@@ -126,15 +127,21 @@ inline VllmOutcome evaluate_vllm(PreparedVllm const& d, VllmPoint const& p) noex
     o.blocks = std::numeric_limits<std::int64_t>::max();
     std::int64_t check = std::numeric_limits<std::int64_t>::max(); // blocks that one full-length request may take
     bool any = false;
+    std::int64_t first_need = 0;
     for (std::size_t s = 0; s < d.stage_weights.size(); ++s) {
-        std::int64_t const pool = p.pool ? *p.pool : o.requested - d.stage_weights[s] - static_cast<std::int64_t>(taken);
+        // only the last stage samples
+        std::int64_t const need = d.stage_weights[s] - static_cast<std::int64_t>(s + 1 < d.stage_weights.size() ? mem.sampling : 0.0);
+        if (s == 0) first_need = need;
+        std::int64_t const pool = p.pool          ? *p.pool
+                                  : p.logged_pool ? *p.logged_pool - (need - first_need)
+                                                  : o.requested - need - static_cast<std::int64_t>(taken);
         std::int64_t const page = d.cache.bytes_per_block[s].value();
         if (page <= 0) { // a stage without caches
             if (!any) o.pool = pool, o.stage = s;
             continue;
         }
         std::int64_t const checked = pool - (d.rules.null_block ? page : 0);
-        std::int64_t const n = pool >= 0 ? pool / page : -1;
+        std::int64_t const n = pool >= 0 ? pool / page : -1; // the poorest stage decides for all
         if (!any || n < o.blocks) {
             o.blocks = n;
             o.pool = pool;
@@ -194,6 +201,8 @@ inline std::optional<KvFormat> kv_format_of(std::string_view s) noexcept {
     if (s == "fp8_ds_mla") return KvFormat::fp8_ds_mla;
     if (s.substr(0, 3) == "fp8") return KvFormat::fp8;
     if (s.substr(0, 4) == "int8") return KvFormat::int8;
+    if (s.find("k4") != std::string_view::npos || s.find("4bit") != std::string_view::npos || s.find("int4") != std::string_view::npos)
+        return KvFormat::nvfp4; // four-bit caches of forks: near enough in size
     return std::nullopt;
 }
 
@@ -287,6 +296,7 @@ inline std::string layout_refusal(Model const& m, Layout const& l) {
 inline WeightOptions vllm_weight_options(Model const& m, Gpu const& gpu, EngineSettings const& s) {
     WeightOptions o;
     o.absorbed_mla = true; // W_UK and W_UV are kept beside kv_b_proj
+    o.rope_tables = true;
     o.mtp = s.speculative_tokens > 0 && (s.speculative_method == "mtp" || s.speculative_method.empty()) && !m.mtp_layers.empty();
     o.draft = s.speculative_tokens > 0 && !o.mtp;
     // Tables of lookups live in host memory in every public recipe; the engine's flag can put them on the GPUs.
@@ -299,34 +309,6 @@ inline WeightOptions vllm_weight_options(Model const& m, Gpu const& gpu, EngineS
         if (experts == Format::mxfp4) o.expert_input_multiple = 256;
     }
     return o;
-}
-
-/// Position tables that attention layers keep: cosines and sines for every position, 16 bits.
-inline std::int64_t rotary_bytes(Model const& m) noexcept {
-    if (m.rope_tables) return m.rope_tables->value(); // the config said
-    std::int64_t dims[4] = {0, 0, 0, 0};
-    auto const add = [&](std::int64_t d) {
-        for (std::int64_t& x : dims) {
-            if (x == d) return;
-            if (x == 0) {
-                x = d;
-                return;
-            }
-        }
-    };
-    bool windows = false;
-    for (Layer const& l : m.layers)
-        for (Mixer const& x : l.mixers) {
-            if (auto const* a = std::get_if<Gqa>(&x)) add(a->head_dim);
-            if (auto const* a = std::get_if<SlidingWindow>(&x)) windows = true, add(a->attn.head_dim);
-            if (auto const* a = std::get_if<Mla>(&x); a && m.model_type != "kimi_k3") add(a->qk_rope);
-            if (auto const* a = std::get_if<SparseIndexed>(&x))
-                if (auto const* mla = std::get_if<Mla>(&a->base); mla && mla->qk_rope > 0) add(mla->qk_rope);
-            if (auto const* a = std::get_if<Compressed>(&x)) add(a->qk_rope);
-        }
-    std::int64_t sum = 0;
-    for (std::int64_t d : dims) sum += d;
-    return 2 * sum * m.max_context.value() * (windows && dims[1] == 0 ? 2 : 1);
 }
 
 } // namespace detail
@@ -359,8 +341,9 @@ inline PreparedVllm prepare_vllm(StartRequest const& r) {
     d.max_context = m.max_context.value();
     d.visible = gpu.visible.value();
     double const ranks = static_cast<double>(r.layout.gpus_per_replica());
-    // CUDA context and, with several ranks, communicators are there before the engine looks (H100: 0.51 and 1.55 GiB).
-    d.free = d.visible - gib(gpu.vendor == GpuVendor::amd ? 0.35 : ranks > 1 ? 1.2 : 0.5).value();
+    // CUDA context and, with several ranks, communicators are there before the engine looks (H100: 0.51 GiB alone, 1.55 of four; the least that
+    // was seen is taken, so that a start is not refused for it).
+    d.free = d.visible - gib(gpu.vendor == GpuVendor::amd ? 0.35 : 0.45 + 0.2 * std::log2(std::max(ranks, 1.0))).value();
     if (d.rules.version.guessed && parse_vllm_version(s.version, r.date).minor > kNewestVllmMinor)
         d.notes.push_back("rules of 0." + std::to_string(kNewestVllmMinor) + " were used: " + s.version + " is newer than what is modelled");
 
@@ -412,6 +395,7 @@ inline PreparedVllm prepare_vllm(StartRequest const& r) {
     o.state.draft_tokens = s.speculative_tokens;
     o.state.conv_bytes = m.dtype == Format::fp32 ? 4 : 2;
     o.state.recurrent_bytes = default_state_value_bytes(m.state_dtype, m.dtype);
+    if (d.rules.version.v0_engine && kinds.recurrent) o.state.recurrent_bytes = 4; // NIM of that time set fp32 states
     if (s.state_dtype) {
         std::string const t = to_lower(*s.state_dtype);
         if (t != "auto") o.state.recurrent_bytes = t.find("32") != std::string::npos ? 4 : 2;
@@ -423,7 +407,9 @@ inline PreparedVllm prepare_vllm(StartRequest const& r) {
                  : d.rules.align_by_default || !kinds.mamba ? MambaCacheMode::align
                                                             : MambaCacheMode::all;
     else
-        o.mode = d.rules.align_by_default ? MambaCacheMode::align : MambaCacheMode::none;
+        // Prefix caching of hybrid models came model by model: KDA models show align without a flag, gated delta and Mamba none.
+        o.mode = d.rules.align_by_default && (m.model_type == "kimi_k3" || m.model_type == "glm5_next") ? MambaCacheMode::align
+                                                                                                       : MambaCacheMode::none;
     o.internal_checkpoint = m.model_type == "kimi_k3" && (major == 9 || major == 10 || major == 12); // FlashKDA
     o.draft_tokens = s.speculative_tokens;
     o.draft_cached = s.speculative_tokens > 0 && !m.mtp_layers.empty() && (s.speculative_method.empty() || s.speculative_method == "mtp");
@@ -432,7 +418,7 @@ inline PreparedVllm prepare_vllm(StartRequest const& r) {
         // DFlash 2 drafter of GLM-5.3-Flash: five window layers of 8 x 128 (public geometry scripts and logs)
         o.drafter = SlidingWindow{Gqa{.q_heads = 8, .kv_heads = 8, .head_dim = 128, .v_head_dim = 128}, 2048};
         o.drafter_layers = 5;
-        if (s.block_size) o.drafter_block = s.block_size->value();
+        o.drafter_block = s.block_size ? s.block_size->value() : major == 12 ? 256 : 16;
         d.notes.push_back("the drafter's cache is taken as five window layers of 8 heads x 128 over 2,048 tokens");
     }
     if (m.model_type == "qwen4_exp") o.extra_recurrent = 1; // the convolution over n-gram embeddings keeps a state
@@ -442,7 +428,7 @@ inline PreparedVllm prepare_vllm(StartRequest const& r) {
     if (kinds.compressed)
         kernel = v41 ? (major == 10 ? 128 : 64) : 256;
     else if (kinds.mla && kinds.key_pool > 1)
-        kernel = 32 * kinds.key_pool;
+        kernel = std::max<std::int64_t>(32 * kinds.key_pool, major == 12 ? 256 : 0); // six logs on SM120 and SM121 show 256
     else if (kinds.mla)
         kernel = kinds.recurrent ? d.rules.mla_alignment : (kinds.sparse || major == 10 || d.rules.version.minor < 15) ? 64 : 16;
     else if (major == 10 && kinds.head_dim == 256 && d.rules.version.number() >= 1300 && d.rules.version.number() < 2000)
@@ -455,19 +441,25 @@ inline PreparedVllm prepare_vllm(StartRequest const& r) {
         }
     }
     o.kernel_block = kernel;
+    std::int64_t const batch_tokens = s.max_num_batched_tokens ? s.max_num_batched_tokens->value() : vllm_batch_defaults(gpu, d.rules).first;
+    if (m.model_type == "kimi_k3" && o.mode == MambaCacheMode::align && d.rules.align_by_default) o.block_divides = batch_tokens;
+    if (d.rules.version.v0_engine) o.states_outside = true;
     d.cache = cache_layout(m, o, d.rules);
     d.profile_checks_slots = m.model_type == "glm5_next";
 
     // ---- weights ----------------------------------------------------------------------------------
     WeightOptions const wo = detail::vllm_weight_options(m, gpu, s);
-    std::int64_t const rotary = detail::rotary_bytes(m);
+    Layout as_loaded = r.layout;
+    if (m.model_type == "glm5_next" && r.layout.tp == 3) as_loaded.ep = true; // expert widths do not divide by 3: whole experts
     for (int stage = 0; stage < d.pp; ++stage) {
-        RankWeights const w = rank_weights(m, r.layout, wo, stage);
-        d.stage_weights.push_back(w.total.value() + rotary);
-        d.weights_total += (w.total + Bytes{rotary}) * r.layout.tp * r.layout.dp;
+        RankWeights const w = rank_weights(m, as_loaded, wo, stage);
+        d.stage_weights.push_back(w.total.value());
+        d.weights_total += w.total * r.layout.tp * r.layout.dp;
         d.host += w.host * r.layout.tp;
     }
-    d.memory = vllm_memory_model(m, r.gpus, r.layout, d.rules, wo.vision);
+    std::int64_t const longest = s.max_model_len && s.max_model_len->value() > 0 ? s.max_model_len->value() : m.max_context.value();
+    d.memory = vllm_memory_model(m, r.gpus, r.layout, d.rules, wo.vision, longest);
+    if (o.states_outside) d.memory.state_bytes_per_seq += static_cast<double>(state_bytes(m, o.state).value());
 
     d.kv_per_token = kv_bytes_per_token(m, o.kv);
     d.fixed_per_sequence = kv_window_bytes(m, o.kv);
@@ -487,6 +479,7 @@ inline PreparedVllm prepare_vllm(StartRequest const& r) {
     p.graphs = s.enforce_eager ? GraphMode::none : s.graph_mode.value_or(GraphMode::full_and_piecewise);
     if (p.graphs == GraphMode::none) p.capture = 0;
     if (s.kv_cache_memory) p.pool = s.kv_cache_memory->value();
+    if (r.logged_pool) p.logged_pool = r.logged_pool->value();
     if (s.num_gpu_blocks_override) p.blocks = *s.num_gpu_blocks_override;
     return d;
 }
@@ -584,14 +577,14 @@ inline StartPlan explain_vllm(PreparedVllm const& d, StartRequest const& r) {
     plan.risks = d.risks;
     if (d.cache.recurrent) plan.state_slots = o.blocks;
     if (o.pages > 0) plan.max_requests_at_max_model_len = static_cast<double>(o.blocks) / static_cast<double>(o.pages);
-    plan.basis = p.pool ? Basis::exact : r.model.is_inferred() ? Basis::inferred : Basis::calibrated;
+    plan.basis = p.pool || p.logged_pool ? Basis::exact : r.model.is_inferred() ? Basis::inferred : Basis::calibrated;
 
     // the interval: the same allocator with more and less memory taken
     std::int64_t const page = plan.bytes_per_block.value();
     if (page > 0 && o.pool > 0) {
         std::int64_t const check = std::max<std::int64_t>(0, (o.pool - (d.rules.null_block ? page : 0)) / page);
         plan.longest = Tokens{d.cache.longest(check, flight, d.max_context)};
-        if (p.pool) {
+        if (p.pool || p.logged_pool) {
             plan.kv_tokens_low = plan.kv_tokens_high = plan.kv_tokens;
         } else {
             double const half = 1.2816 * o.sd;
@@ -616,6 +609,7 @@ inline StartPlan explain_vllm(PreparedVllm const& d, StartRequest const& r) {
         least.capture = 0;
         least.graphs = GraphMode::none;
         least.pool.reset();
+        least.logged_pool.reset();
         least.blocks = -1;
         least.max_len = std::min<std::int64_t>(d.max_context, r.isl.value() + r.osl.value());
         plan.fits = evaluate_vllm(d, least).verdict == Verdict::starts;
@@ -629,9 +623,9 @@ inline StartPlan explain_vllm(PreparedVllm const& d, StartRequest const& r) {
 /// vLLM's verdict on a deployment, explained.
 inline StartPlan plan_vllm(StartRequest const& r) { return explain_vllm(prepare_vllm(r), r); }
 
-/// The allocator alone: the pool of one GPU is given.
+/// The allocator alone: the pool is what the first rank's log prints ("Available KV cache memory").
 inline StartPlan plan_vllm_given_pool(StartRequest r, Bytes pool) {
-    r.settings.kv_cache_memory = pool;
+    r.logged_pool = pool;
     return plan_vllm(r);
 }
 

@@ -58,14 +58,16 @@ struct CaptureSizes {
 struct VllmMemoryModel {
     double bytes_per_token = 0;       ///< kept through the profile run, a token of the batch
     double layer_bytes_per_token = 0; ///< widest layer's intermediates, a token of the batch
+    double tower_bytes_per_token = 0; ///< encoder of images as large as a batch, a token of the batch
     double logit_bytes_per_seq = 0;   ///< sampler, a sequence
     double state_bytes_per_seq = 0;   ///< buffers of state kernels, a sequence
     double constant = 0;              ///< towers, workspaces
     double non_torch = 0;
     double graph_constant = 0;
-    double bytes_per_graph = 0;
-    double graph_bytes_per_token = 0; ///< what piecewise graphs keep of a captured token; full graphs a quarter of it
-    bool linear_graphs = false;       ///< the version extrapolates from the second graph
+    double bytes_per_piecewise_graph = 0;
+    double bytes_per_full_graph = 0;
+    double graph_bytes_per_token = 0; ///< what a captured token adds: of every graph's size where linear_graphs, else of all sizes together
+    bool linear_graphs = false;       ///< the version takes the second largest graph for all of them
     bool subtracts_graphs = true;
     double sd_relative = 0.1;         ///< of everything but non-torch
     double sd_constant = 0;           ///< bytes
@@ -74,7 +76,9 @@ struct VllmMemoryModel {
 
 /// The three terms, and the standard deviation of their sum, in bytes.
 struct VllmMemory {
-    double activation = 0, non_torch = 0, graphs = 0, sd = 0;
+    double activation = 0; ///< of the last stage, which samples
+    double sampling = 0;   ///< what of it the other stages do not take
+    double non_torch = 0, graphs = 0, sd = 0;
 };
 
 /// The terms for `batched` tokens, `seqs` sequences and graphs up to `capture` tokens (0: none). No allocation.
@@ -85,7 +89,9 @@ inline VllmMemory vllm_memory(VllmMemoryModel const& m, std::int64_t batched, st
     double const s = static_cast<double>(std::min(seqs, batched));
     double const layer = m.layer_bytes_per_token * t;
     double const sampler = m.logit_bytes_per_seq * s;
-    out.activation = m.constant + m.bytes_per_token * t + m.state_bytes_per_seq * s + std::max(layer, sampler);
+    double const others = std::max(layer, m.tower_bytes_per_token * t);
+    out.activation = m.constant + m.bytes_per_token * t + m.state_bytes_per_seq * s + std::max(others, sampler);
+    out.sampling = std::max(others, sampler) - layer;
     out.non_torch = m.non_torch;
     if (capture > 0 && mode != GraphMode::none) {
         bool const piecewise = mode == GraphMode::full_and_piecewise || mode == GraphMode::piecewise;
@@ -96,8 +102,8 @@ inline VllmMemory vllm_memory(VllmMemoryModel const& m, std::int64_t batched, st
             return static_cast<double>(m.linear_graphs ? c.count * c.second : c.tokens) * m.graph_bytes_per_token;
         };
         out.graphs = m.graph_constant;
-        if (piecewise) out.graphs += static_cast<double>(p.count) * m.bytes_per_graph + kept(p);
-        if (full) out.graphs += static_cast<double>(f.count) * m.bytes_per_graph + 0.25 * kept(f);
+        if (piecewise) out.graphs += static_cast<double>(p.count) * m.bytes_per_piecewise_graph + kept(p);
+        if (full) out.graphs += static_cast<double>(f.count) * m.bytes_per_full_graph + 0.25 * kept(f);
     }
     double const a = m.sd_relative * out.activation, g = m.subtracts_graphs ? m.graph_sd_relative * out.graphs : 0.0;
     double const n = 0.15 * out.non_torch;
@@ -114,9 +120,19 @@ inline double residual_streams(Model const& m) noexcept {
     return 1;
 }
 
-/// Models whose vLLM classes break graphs by hand instead of through torch.compile; their graphs keep more a token.
-inline bool breaks_graphs_by_hand(Model const& m) noexcept {
-    return m.model_type == "kimi_k3" || m.model_type == "deepseek_v4" || m.model_type == "deepseek_v41";
+/// What CUDA graphs take, by how vLLM's class of a model captures them. Bytes a layer of the model.
+struct GraphCost {
+    double piecewise = 0, full = 0; ///< of one graph
+    double token = 0;               ///< of one captured token, in hidden-wide 16-bit rows a layer; only where one graph is taken for all
+};
+inline GraphCost graph_cost(Model const& m, bool moe, bool latent, double tp) noexcept {
+    // Kimi K3 at TP8 on MI355X: 0.23 GiB a piecewise graph (49.41 against 61.09 GiB of pool with 51 of them), 0.1 a full one
+    if (m.model_type == "kimi_k3") return {2.65e6, 1.2e6, 0.0};
+    // DeepSeek V4 and V4.1 at TP8 on H100, TP2 on RTX PRO 6000 and TP4 on B300: 0.6 to 0.8 MB
+    if (m.model_type == "deepseek_v4" || m.model_type == "deepseek_v41") return {0.7e6, 0.7e6, 0.0};
+    // graphs of torch.compile: Llama, Qwen, gpt-oss, DeepSeek V2 on H100, vLLM 0.19
+    double const each = (moe || latent ? 0.40e6 : 0.22e6) * (tp > 1 ? 0.8 : 1.0);
+    return {each, each, 0.0};
 }
 
 /// Bytes of one token's intermediates in one mixer on one rank, 16 bits a value.
@@ -144,23 +160,28 @@ inline double mixer_bytes(Mixer const& x, double tp) noexcept {
 
 } // namespace detail
 
-/// Works the memory model out for a deployment. `stage_share` is the share of the layers that one stage holds.
-inline VllmMemoryModel vllm_memory_model(Model const& m, GpuSet const& gpus, Layout const& l, VllmRules const& rules, bool towers_loaded) {
+/// Works the memory model out for a deployment.
+inline VllmMemoryModel vllm_memory_model(Model const& m, GpuSet const& gpus, Layout const& l, VllmRules const& rules, bool towers_loaded,
+                                         std::int64_t max_len = 0) {
     VllmMemoryModel out;
     double const tp = std::max(1, l.tp);
     double const h = m.hidden;
     double const value = m.dtype == Format::fp32 ? 4.0 : 2.0;
+    Format const expert_format = m.quant[TensorClass::routed_expert].format;
+    bool const native_fp4 = expert_format == Format::nvfp4 ? gpus.gpu.native_nvfp4 : expert_format == Format::mxfp4 && gpus.gpu.native_mxfp4;
     bool const amd = gpus.gpu.vendor == GpuVendor::amd;
     double const ranks = static_cast<double>(l.tp) * l.dp;
 
     double widest = 0, experts = 0;
     bool moe_model = false, latent = false, recurrent = false;
     double kda_state = 0;
+    bool sparse_latent = false;
     for (Layer const& layer : m.layers) {
         double mix = 0;
         for (Mixer const& x : layer.mixers) {
             mix += detail::mixer_bytes(x, tp) * value / 2.0;
             latent = latent || std::holds_alternative<Mla>(x) || std::holds_alternative<SparseIndexed>(x) || std::holds_alternative<Compressed>(x);
+            if (auto const* s = std::get_if<SparseIndexed>(&x)) sparse_latent = sparse_latent || std::holds_alternative<Mla>(s->base);
             recurrent = recurrent || is_recurrent(x);
             if (auto const* k = std::get_if<Kda>(&x)) kda_state = 4.0 * std::ceil(k->heads / tp) * k->head_dim * k->head_dim;
         }
@@ -172,7 +193,9 @@ inline VllmMemoryModel vllm_memory_model(Model const& m, GpuSet const& gpus, Lay
                 double const in = e->latent > 0 ? e->latent : h;
                 double const up = (e->gated ? 2.0 : 1.0) * e->intermediate / (l.ep ? 1.0 : tp);
                 // a rank with data-parallel attention sees its own tokens; what is gathered from others is in sd
-                experts = std::max(experts, value * e->top_k * (std::max(up, in) + std::max(up / 2.0, in)));
+                // kernels of four-bit weights without native arithmetic (Marlin) keep the narrow product in the second buffer
+                bool const narrow = element_bits(expert_format) == 4 && !native_fp4;
+                experts = std::max(experts, value * e->top_k * (std::max(up, in) + (narrow ? up / 2.0 : std::max(up / 2.0, in))));
                 ffn = value * (3.0 * e->shared_intermediate / tp + h);
             }
         }
@@ -180,12 +203,28 @@ inline VllmMemoryModel vllm_memory_model(Model const& m, GpuSet const& gpus, Lay
     }
     out.bytes_per_token = value * h * detail::residual_streams(m) + experts;
     out.layer_bytes_per_token = widest;
-    out.logit_bytes_per_seq = rules.logit_bytes * static_cast<double>(m.vocab) * (l.pp > 1 ? 0.55 : 1.0);
+    out.logit_bytes_per_seq = rules.logit_bytes * static_cast<double>(m.vocab);
+    // The second model runner, first of Qwen3, samples in chunks: a log of 0.27 shows no peak of logits.
+    if (m.model_type == "qwen3" && rules.version.number() >= 2200) out.logit_bytes_per_seq *= 0.1;
     if (kda_state > 0 && m.model_type == "kimi_k3") out.state_bytes_per_seq = 2.0 * kda_state; // FlashKDA: two states a sequence
     constexpr double kGib = 1073741824.0;
-    bool towers = false;
-    for (WeightTensor const& t : m.extra_tensors) towers = towers || t.cls == TensorClass::vision;
-    if (towers && towers_loaded) out.constant += 0.12 * kGib;
+    // Sparse MLA gathers rows into a workspace of five requests of max_model_len in 16 bits (public source).
+    if (sparse_latent && !recurrent) out.constant += 5.0 * 1152.0 * static_cast<double>(max_len);
+    // Towers whose images grow with the batch (patches of 2 x 2 make a token) are profiled with one of max_num_batched_tokens:
+    // queries, keys, values and the widest layer of four patches. Towers of fixed tiles take about 0.1 GiB.
+    double tower_hidden = 0, tower_width = 0;
+    for (WeightTensor const& t : m.extra_tensors)
+        if (t.cls == TensorClass::vision && t.cols > 1) {
+            if (tower_hidden == 0 || static_cast<double>(t.cols) < tower_hidden) tower_hidden = static_cast<double>(t.cols);
+            tower_width = std::max(tower_width, static_cast<double>(t.rows));
+        }
+    if (tower_hidden > 0 && towers_loaded) {
+        bool const grows = m.model_type.starts_with("qwen") || m.model_type.starts_with("kimi") || m.model_type.starts_with("glm");
+        if (grows)
+            out.tower_bytes_per_token = 4.0 * 2.0 * (2.0 * std::min(tower_width, 4.0 * tower_hidden) + 6.0 * tower_hidden);
+        else
+            out.constant += 0.12 * kGib;
+    }
 
     std::int32_t const n = rules.version.number();
     if (ranks > 1.5)
@@ -193,19 +232,26 @@ inline VllmMemoryModel vllm_memory_model(Model const& m, GpuSet const& gpus, Lay
     else
         out.non_torch = (n < 1700 ? 0.13 : l.pp > 1 ? 0.07 : 0.25) * kGib;
     if (amd) out.non_torch *= 0.8;
+    if (rules.version.v0_engine) out.non_torch = std::max(out.non_torch, 0.35 * kGib);
+    // Memory shared with the host (GB10): what the system and network buffers take counts too; 2.2 GiB alone (log), 4 of two
+    if (gpus.gpu.id.starts_with("gb10")) out.non_torch = (ranks > 1.5 ? 4.2 : 2.2) * kGib;
 
     out.subtracts_graphs = rules.subtracts_graphs;
     out.linear_graphs = rules.linear_graph_estimate;
-    double const layers = static_cast<double>(m.layers.size()) / std::max(1, l.pp);
+    double parts = 0; // a layer is a mixer and a feed-forward part; some models count them as two
+    for (Layer const& layer : m.layers) parts += (layer.mixers.empty() ? 0.0 : 0.5) + (layer.ffn ? 0.5 : 0.0);
+    double const layers = parts / std::max(1, l.pp);
     out.graph_constant = 0.1 * kGib;
-    out.bytes_per_graph = layers * ((moe_model || latent) ? 0.40e6 : 0.22e6) * (tp > 1 ? 0.8 : 1.0);
-    if (detail::breaks_graphs_by_hand(m))
-        out.graph_bytes_per_token = 0.36 * layers * h * 2.0;
-    else if (moe_model && l.dp > 1)
-        out.graph_bytes_per_token = 0.30 * layers * h * 2.0;
+    detail::GraphCost const graph = detail::graph_cost(m, moe_model, latent, tp);
+    out.bytes_per_piecewise_graph = layers * graph.piecewise;
+    out.bytes_per_full_graph = layers * graph.full;
+    // experts spread over data-parallel ranks see the tokens of all of them: buffers of dispatch and combine stay in the graphs
+    double rows = rules.linear_graph_estimate ? graph.token : 0.0;
+    if (moe_model && l.dp > 1) rows = std::max(rows, 0.4 * static_cast<double>(l.dp));
+    out.graph_bytes_per_token = rows * layers * h * 2.0;
     out.sd_relative = recurrent || latent ? 0.25 : moe_model ? 0.15 : 0.08;
     out.sd_constant = (recurrent || latent ? 0.5 : 0.12) * kGib;
-    out.graph_sd_relative = detail::breaks_graphs_by_hand(m) ? 0.4 : 0.35;
+    out.graph_sd_relative = 0.35;
     return out;
 }
 

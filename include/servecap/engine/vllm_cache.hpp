@@ -72,6 +72,8 @@ struct CacheOptions {
     bool hybrid_manager = true;
     std::int64_t window_block = 0;           ///< V4 line: tokens of a page of raw rows; 0 = by the rule
     std::int64_t block_alignment = 1;        ///< bytes that a block of packed groups is rounded up to
+    bool states_outside = false;             ///< the first engine kept recurrent states beside the pool
+    std::int64_t block_divides = 0;          ///< > 0: a hybrid block is lengthened until it divides this many tokens
     std::int32_t extra_recurrent = 0;        ///< recurrent layers beside the mixers (n-gram convolution of Qwen 4 Exp)
     std::vector<std::int32_t> partition;     ///< layers of each pipeline stage; empty = the engine's own
 };
@@ -215,7 +217,7 @@ inline std::pair<Tokens, Bytes> hybrid_block(Bytes token, Bytes state, std::int6
 /// Specs of every cached thing, layer by layer in the engine's order.
 inline std::vector<CacheSpec> cache_specs(Model const& model, CacheOptions const& o, CacheLayout& out) {
     auto const layers = detail::cached_layers(model, o);
-    bool const recurrent = detail::has_recurrent(layers);
+    bool const recurrent = detail::has_recurrent(layers) && !o.states_outside;
     auto const [token, latent] = detail::attention_token(layers, o.kv);
 
     std::int64_t block = o.user_block ? *o.user_block : std::max<std::int64_t>(16, o.kernel_block);
@@ -229,6 +231,11 @@ inline std::vector<CacheSpec> cache_specs(Model const& model, CacheOptions const
             auto const [b, page] = hybrid_block(token, out.recurrent_state, o.kernel_block, o.mode, chunk, o.user_block.value_or(0));
             block = b.value();
             padded = page;
+            if (o.block_divides > 0) {
+                std::int64_t longer = block;
+                while (longer < o.block_divides && o.block_divides % longer != 0) longer += o.kernel_block;
+                if (o.block_divides % longer == 0) block = longer, padded = token * longer;
+            }
         } else {
             padded = out.recurrent_state;
         }
@@ -341,7 +348,7 @@ inline std::vector<CacheSpec> cache_specs(Model const& model, CacheOptions const
                 };
                 add(state(a->head_dim), i);
                 if (indexed) add(state(a->indexer->head_dim), i);
-            } else {
+            } else if (recurrent) {
                 CacheSpec s;
                 s.kind = CacheKind::recurrent;
                 s.block = Tokens{block};
@@ -611,10 +618,10 @@ inline CacheLayout cache_layout(Model const& model, CacheOptions const& o, VllmR
         return out;
     }
 
-    // 3: latents or rows, pooled index keys and recurrent states (GLM-5.3-Flash, Qwen3.8-Flash-Next)
-    bool const pooled = any_of([](CacheSpec const& s) { return s.index && s.ratio > 1; });
+    // 3: latents or rows, index keys and recurrent states (GLM-5.3-Flash, Qwen3.8-Flash-Next)
+    bool const indexed = any_of([](CacheSpec const& s) { return s.index; });
     bool const recurrent = any_of([](CacheSpec const& s) { return s.kind == CacheKind::recurrent; });
-    if (pooled && recurrent) {
+    if (indexed && recurrent) {
         std::vector<std::int64_t> rows(stages.first.size(), 0), states(stages.first.size(), 0);
         std::vector<CacheSpec> main, tails, states_all, draft;
         for (CacheSpec const& s : specs) {

@@ -122,7 +122,7 @@ inline std::vector<Fix> vllm_fixes(StartRequest const& r, PreparedVllm const& d,
         // 3. an fp8 cache
         if ((now.verdict == Verdict::max_model_len_too_long || now.verdict == Verdict::state_slots_too_few) &&
             (d.kv_format == KvFormat::bf16 || d.kv_format == KvFormat::fp16) && r.gpus.gpu.native_fp8) {
-            StartRequest q{r.model, r.gpus, r.layout, with([](EngineSettings& t) { t.kv_cache_dtype = "fp8"; }), r.isl, r.osl, r.date};
+            StartRequest q{r.model, r.gpus, r.layout, with([](EngineSettings& t) { t.kv_cache_dtype = "fp8"; }), r.isl, r.osl, r.date, r.logged_pool};
             PreparedVllm const e = prepare_vllm(q);
             if (detail::surely_starts(e, e.point))
                 fixes.push_back({"--kv-cache-dtype", "fp8", fmt::format("keys and values in 8 bits; leaves {}", detail::tokens_of(e, e.point)),
@@ -184,7 +184,7 @@ inline std::vector<Fix> vllm_layout_fixes(StartRequest const& r) {
     std::vector<Fix> fixes;
     auto const starts = [&](GpuSet const& g, Layout const& l) {
         if (!detail::layout_refusal(r.model, l).empty()) return false;
-        StartRequest q{r.model, g, l, r.settings, r.isl, r.osl, r.date};
+        StartRequest q{r.model, g, l, r.settings, r.isl, r.osl, r.date, r.logged_pool};
         PreparedVllm const d = prepare_vllm(q);
         VllmOutcome const o = evaluate_vllm(d, d.point);
         return o.verdict == Verdict::starts || o.verdict == Verdict::state_slots_too_few || o.verdict == Verdict::max_model_len_too_long;

@@ -102,7 +102,9 @@ inline VllmVersion parse_vllm_version(std::string_view text, std::string_view da
     if (text.find("NIM") != std::string_view::npos) {
         VllmVersion v;
         v.guessed = true;
-        v.minor = text.find("NIM 1") != std::string_view::npos ? 10 : 21;
+        // NIM 1 ran hybrid models on the first engine, which keeps states of max_num_seqs beside the pool
+        v.v0_engine = text.find("NIM 1") != std::string_view::npos;
+        v.minor = v.v0_engine ? 10 : 21;
         return v;
     }
     for (std::size_t i = text.find("0."); i != std::string_view::npos; i = text.find("0.", i + 1)) {
@@ -151,7 +153,7 @@ struct VllmRules {
     bool start_block_aligns = true;     ///< hybrid block is a multiple of max(kernel rule, start block)
     std::int32_t mla_alignment = 128;   ///< kernel rule of MLA blocks in hybrid models
     StateSlotCheck slot_check = StateSlotCheck::refuses;
-    bool align_by_default = true;       ///< hybrid models cache prefixes in align mode when nothing is said
+    bool align_by_default = true;       ///< hybrid models with prefix caching do it in align mode
     bool chunked_prefill = true;        ///< a profile run takes max_num_batched_tokens, not max_model_len
     bool capture_1024_on_blackwell = true;
     double logit_bytes = 15.0;          ///< bytes a logit of the sampler's profile run
