@@ -1,0 +1,20 @@
+# Target `docs`: the site from docs/*.md and the comments of the headers, into build/<preset>/docs/html.
+find_package(Doxygen 1.9 QUIET)
+if(DOXYGEN_FOUND)
+  set(DOXYGEN_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/docs")
+  set(DOXYGEN_USE_MDFILE_AS_MAINPAGE "${PROJECT_SOURCE_DIR}/README.md")
+  set(DOXYGEN_STRIP_FROM_PATH "${PROJECT_SOURCE_DIR}")
+  set(DOXYGEN_STRIP_FROM_INC_PATH "${PROJECT_SOURCE_DIR}/include")
+  set(DOXYGEN_EXAMPLE_PATH "${PROJECT_SOURCE_DIR}/examples" "${PROJECT_SOURCE_DIR}/tests/golden")
+  set(DOXYGEN_EXCLUDE_SYMBOLS "servecap::*detail*")
+  set(DOXYGEN_EXTRACT_ALL YES) # a struct whose members explain themselves has no comment of its own
+  set(DOXYGEN_MARKDOWN_ID_STYLE GITHUB)
+  set(DOXYGEN_TOC_INCLUDE_HEADINGS 3)
+  set(DOXYGEN_GENERATE_TREEVIEW YES)
+  set(DOXYGEN_DISABLE_INDEX NO)
+  set(DOXYGEN_SORT_MEMBER_DOCS NO)
+  set(DOXYGEN_HAVE_DOT NO)
+  set(DOXYGEN_QUIET YES)
+  doxygen_add_docs(docs "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CHANGELOG.md" "${PROJECT_SOURCE_DIR}/docs"
+                   "${PROJECT_SOURCE_DIR}/include/servecap" COMMENT "Documentation: ${PROJECT_BINARY_DIR}/docs/html/index.html")
+endif()
