@@ -442,7 +442,7 @@ inline std::optional<double> json_price(Json const& v) {
     return std::nullopt;
 }
 
-inline std::string json_text(Json const& o, char const* key) {
+inline std::string member_text(Json const& o, char const* key) {
     auto const at = o.find(key);
     return at != o.end() && at->is_string() ? at->get<std::string>() : std::string{};
 }
@@ -480,8 +480,8 @@ inline Result<PriceImport> import_genai(std::string_view text, std::string_view 
     Findings findings{out.findings};
     for (Json const& p : *providers) {
         if (!p.is_object()) continue;
-        std::string const id = json_text(p, "id"), provider = json_text(p, "name").empty() ? id : json_text(p, "name");
-        std::string const comment = json_text(p, "price_comments");
+        std::string const id = member_text(p, "id"), provider = member_text(p, "name").empty() ? id : member_text(p, "name");
+        std::string const comment = member_text(p, "price_comments");
         bool const converted = comment.find("CNY") != std::string::npos || comment.find("converted") != std::string::npos;
         if (converted) findings.add(id, "prices are converted from another currency by the list: " + comment.substr(0, 160));
         std::string url = o.url;
@@ -493,7 +493,7 @@ inline Result<PriceImport> import_genai(std::string_view text, std::string_view 
         for (Json const& m : *models) {
             if (!m.is_object() || !m.contains("prices")) continue;
             ++out.read;
-            std::string const model = json_text(m, "id");
+            std::string const model = member_text(m, "id");
             std::string const where = fmt::format("{}: {}/{}", file, id, model);
             if (auto const d = m.find("deprecated"); d != m.end() && d->is_boolean() && d->get<bool>())
                 findings.add(where, "marked as no longer sold", true);
@@ -510,14 +510,14 @@ inline Result<PriceImport> import_genai(std::string_view text, std::string_view 
                 std::vector<std::string> starts;
                 for (auto const& [constraint, price] : entries)
                     if (constraint != nullptr && constraint->contains("start_date"))
-                        starts.push_back(json_text(*constraint, "start_date"));
+                        starts.push_back(member_text(*constraint, "start_date"));
                 std::sort(starts.begin(), starts.end());
                 std::string from;
                 for (auto const& [constraint, price] : entries) {
                     std::string when;
                     if (constraint != nullptr) {
-                        if (constraint->contains("start_date")) from = json_text(*constraint, "start_date");
-                        std::string const a = json_text(*constraint, "start_time"), b = json_text(*constraint, "end_time");
+                        if (constraint->contains("start_date")) from = member_text(*constraint, "start_date");
+                        std::string const a = member_text(*constraint, "start_time"), b = member_text(*constraint, "end_time");
                         if (!a.empty() && !b.empty()) {
                             when = fmt::format("daily {}-{}", a, b);
                             findings.add(where, "a window of the clock without weekdays or holidays");
@@ -559,7 +559,7 @@ inline Result<PriceImport> import_genai(std::string_view text, std::string_view 
                         };
                         ApiPrice r = tariff_row(o, file, provider, model);
                         r.provider_kind = is_first_party(id) ? "first-party" : "host";
-                        if (std::string const checked = json_text(m, "prices_checked"); is_iso_date(checked)) r.date = checked;
+                        if (std::string const checked = member_text(m, "prices_checked"); is_iso_date(checked)) r.date = checked;
                         r.url = url;
                         r.input = pick(in, "input");
                         r.cached_input = pick(cached, "cached input");
@@ -689,11 +689,11 @@ inline Result<PriceImport> import_litellm(std::string_view text, std::string_vie
     Findings findings{out.findings};
     for (auto const& [key, m] : parsed->items()) {
         if (key == "sample_spec" || !m.is_object()) continue;
-        std::string const mode = json_text(m, "mode");
+        std::string const mode = member_text(m, "mode");
         if (mode != "chat" && mode != "completion" && mode != "responses") continue;
         ++out.read;
         std::string const where = fmt::format("{}: {}", file, key);
-        std::string const end = json_text(m, "deprecation_date");
+        std::string const end = member_text(m, "deprecation_date");
         if (!o.as_of.empty() && days_between(end, o.as_of).value_or(-1) >= 0) {
             findings.add(where, "no longer sold at the day of the plan", true);
             continue;
@@ -719,7 +719,7 @@ inline Result<PriceImport> import_litellm(std::string_view text, std::string_vie
                 return usd_per_million(v ? std::optional<double>{*v * 1e6} : std::nullopt, where, what,
                                        findings); // a token -> a million
             };
-            ApiPrice r = tariff_row(o, file, json_text(m, "litellm_provider"), key);
+            ApiPrice r = tariff_row(o, file, member_text(m, "litellm_provider"), key);
             r.input = get("input_cost_per_token", "input");
             r.output = get("output_cost_per_token", "output");
             r.cached_input = get("cache_read_input_token_cost", "cached input");
@@ -727,7 +727,7 @@ inline Result<PriceImport> import_litellm(std::string_view text, std::string_vie
             r.cache_write_1h = get("cache_creation_input_token_cost_above_1hr", "cache write, 1 h");
             if (tier > 0) r.tier_min_input = Tokens{tier};
             r.valid_to = is_iso_date(end) ? end : "";
-            if (std::string const source = json_text(m, "source"); !source.empty()) r.url = source;
+            if (std::string const source = member_text(m, "source"); !source.empty()) r.url = source;
             take_tariff(std::move(r), where, out, findings);
         }
     }
