@@ -5,7 +5,4 @@ using namespace servecap;
 static Result<int> later(char const* n) { return fail(ErrorCode::unsupported, std::string{n} + " is not built yet"); }
 Result<int> validate_benchmark_rows(Args const&) { return later("validate benchmarks"); }
 Result<int> run_calibrate(Args const&) { return later("calibrate"); }
-Result<int> run_search(Args const&) { return later("search"); }
-Result<int> run_table(Args const&) { return later("table"); }
-Result<int> run_compare(Args const&) { return later("compare"); }
 }

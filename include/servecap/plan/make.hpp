@@ -277,7 +277,8 @@ inline Result<Plan> make_plan(PlanRequest const& q) {
                                  .workload = p.workload,
                                  .rows = q.benchmarks,
                                  .coefficients = q.coefficients,
-                                 .known_gpus = q.known_gpus});
+                                 .known_gpus = q.known_gpus,
+                                 .row_models = q.model_names});
         std::vector<std::string> seen;
         for (SpeedPoint const& s : p.speed)
             for (Evidence const& e : s.evidence) {
