@@ -262,15 +262,10 @@ inline void read_annotations(Config& c) {
 
 } // namespace detail
 
-/// Makes a Model from the text of a config.json (or of a catalogue card). `name` is its catalogue name, HF
-/// id or path. Errors: bad_format (not JSON, repeated keys, too deep), missing or bad_value (a field),
-/// unsupported (architecture, attention kind, quantization), overflow (sizes beyond 63 bits).
-inline Result<Model> model_from_config(std::string_view json_text, std::string_view name, ConfigOptions const& options = {}) {
+/// Makes a Model from a parsed config. Errors as model_from_config, but for those of the text.
+inline Result<Model> model_from_json(Json const& root, std::string_view name, ConfigOptions const& options = {}) {
     using namespace detail;
     std::string const where{name};
-    auto parsed = parse_json(json_text, where, {.bytes = 16u << 20, .depth = 48});
-    if (!parsed) return tl::unexpected<Error>{std::move(parsed.error())};
-    Json const& root = *parsed;
     if (!root.is_object()) return fail(ErrorCode::bad_format, "the file holds " + std::string{root.type_name()}, where, "expected a JSON object");
 
     std::string path;
@@ -334,6 +329,15 @@ inline Result<Model> model_from_config(std::string_view json_text, std::string_v
     if (!sizes_are_sane(weight_tensors(m)))
         return fail(ErrorCode::overflow, "the sizes multiply to more than 63 bits hold", where, "a real config is far below that");
     return m;
+}
+
+/// Makes a Model from the text of a config.json (or of a catalogue card). `name` is its catalogue name, HF
+/// id or path. Errors: bad_format (not JSON, repeated keys, too deep), missing or bad_value (a field),
+/// unsupported (architecture, attention kind, quantization), overflow (sizes beyond 63 bits).
+inline Result<Model> model_from_config(std::string_view json_text, std::string_view name, ConfigOptions const& options = {}) {
+    auto const root = parse_json(json_text, name, {.bytes = 16u << 20, .depth = 48});
+    if (!root) return tl::unexpected<Error>{root.error()};
+    return model_from_json(*root, name, options);
 }
 
 } // namespace servecap

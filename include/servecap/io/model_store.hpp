@@ -23,6 +23,7 @@
 #include <servecap/catalog/model.hpp>
 #include <servecap/core/result.hpp>
 #include <servecap/core/text.hpp>
+#include <servecap/io/checkpoint.hpp>
 #include <servecap/io/embedded.hpp>
 #include <servecap/io/hf_config.hpp>
 #include <servecap/memory/weights.hpp>
@@ -203,23 +204,6 @@ inline bool looks_like_path(std::string_view s) {
            s.ends_with(".json") || s.ends_with(".gguf") || s.ends_with(".safetensors") || s.ends_with('/');
 }
 
-/// A model of a config.json, or of a folder that has one.
-inline Result<Model> load_model_file(std::string const& path, ConfigOptions const& config) {
-    std::error_code ec;
-    std::filesystem::path file{path};
-    if (std::filesystem::is_directory(file, ec)) file /= "config.json";
-    if (!std::filesystem::exists(file, ec)) return fail(ErrorCode::missing, "there is no such file", file.string(), "expected a config.json or a checkpoint folder");
-    auto const text = read_text_file(file.string(), 16u << 20);
-    if (!text) return tl::unexpected<Error>{text.error()};
-    auto model = model_from_config(*text, file.string(), config);
-    if (model && model->id == file.string()) {
-        auto const folder = std::filesystem::absolute(file, ec).parent_path().filename().string();
-        std::string const stem = file.stem().string();
-        model->display_name = display_name(stem == "config" && !folder.empty() ? folder : stem);
-    }
-    return model;
-}
-
 } // namespace detail
 
 /// The catalogue name of a model as people write it ("k3.1" -> "Kimi-K3.1-Pro"). Errors: unknown_name.
@@ -249,12 +233,12 @@ inline Result<Model> find_and_load(std::string_view name_or_path, StoreOptions c
         config.assume_gqa = true;
     }
     if (asked.empty()) return fail(ErrorCode::bad_usage, "no model named", "--model", "for example kimi-k3.1; planner list models shows all");
-    if (looks_like_path(asked)) return load_model_file(std::string{asked}, config);
+    if (looks_like_path(asked)) return load_checkpoint(std::filesystem::path{asked}, config);
     auto const cards = list_cards(options);
     auto const i = find_card(cards, options, asked);
     if (!i) {
         std::error_code ec;
-        if (std::filesystem::exists(std::filesystem::path{asked}, ec)) return load_model_file(std::string{asked}, config);
+        if (std::filesystem::exists(std::filesystem::path{asked}, ec)) return load_checkpoint(std::filesystem::path{asked}, config);
         return tl::unexpected<Error>{i.error()};
     }
     auto const& card = cards[*i];

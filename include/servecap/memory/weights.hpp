@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -616,6 +617,24 @@ inline Bytes rank_bytes(WeightTensor const& t, Layout const& l, WeightOptions co
     return {};
 }
 
+/// Scales each class by what the checkpoint's own headers say it has. Exact where a class has one format.
+inline void scale_to_exact(Model const& m, std::vector<WeightTensor> const& tensors, RankWeights& w) {
+    std::array<std::int64_t, kTensorClasses> stored{}, exact{};
+    for (WeightTensor const& t : tensors) stored[static_cast<std::size_t>(t.cls)] += bytes_of(t).value();
+    for (auto const& [cls, bytes] : m.exact_bytes) exact[static_cast<std::size_t>(cls)] += bytes.value();
+    w.total = Bytes{};
+    for (std::size_t k = 0; k < stored.size(); ++k) {
+        if (stored[k] > 0 && exact[k] > 0)
+            w.by_class[k] = Bytes{static_cast<std::int64_t>(
+                std::ceil(static_cast<double>(w.by_class[k].value()) * static_cast<double>(exact[k]) / static_cast<double>(stored[k])))};
+        w.total += w.by_class[k];
+    }
+    auto const lookup = static_cast<std::size_t>(TensorClass::lookup);
+    if (stored[lookup] > 0 && exact[lookup] > 0)
+        w.host = Bytes{static_cast<std::int64_t>(
+            std::ceil(static_cast<double>(w.host.value()) * static_cast<double>(exact[lookup]) / static_cast<double>(stored[lookup])))};
+}
+
 } // namespace detail
 
 /// Bytes of the weights on one rank of `stage`; -1: of the fullest stage.
@@ -663,6 +682,7 @@ inline RankWeights rank_weights(Model const& m, Layout const& l, WeightOptions c
             w.total += b;
             w.by_class[static_cast<std::size_t>(t.cls)] += b;
         }
+        if (!m.exact_bytes.empty()) detail::scale_to_exact(m, tensors, w);
         if (o.absorbed_mla)
             for (std::int32_t i = first; i < first + n; ++i)
                 for (Mixer const& x : m.layers[static_cast<std::size_t>(i)].mixers) {
