@@ -214,27 +214,39 @@ inline Layout layout_of_row(StartupRow const& row) {
     return l;
 }
 
-/// Which of the settings of a row are alternatives: versions and utilizations that it may have had.
-inline std::vector<EngineSettings> alternatives_of_row(StartupRow const& row, EngineSettings const& s, std::string_view date) {
-    std::vector<EngineSettings> out{s};
-    if (s.engine != EngineKind::vllm) return out;
+/// Settings that a row may have had where it does not say: versions around its date (all that know the model, without a
+/// date), the utilizations that people set where it names none, and with either of these, sizes of batches.
+inline std::vector<EngineSettings> alternatives_of_row(StartupRow const& row, EngineSettings const& s, std::string_view date,
+                                                       std::string_view model_type) {
+    if (s.engine != EngineKind::vllm) return {s};
     VllmVersion const newest = parse_vllm_version(row.engine_version, date);
     std::vector<std::int32_t> minors{newest.minor};
-    if (newest.guessed) {
+    if (newest.guessed && row.engine_version.find("NIM") == std::string::npos) {
         bool const dated = row.date.size() >= 7 && row.date != "unknown";
-        for (std::int32_t back : dated ? std::vector<std::int32_t>{1, 2} : std::vector<std::int32_t>{5, 9})
-            if (newest.minor - back >= 11) minors.push_back(newest.minor - back);
+        std::string_view const since = vllm_supports_since(model_type);
+        std::int32_t const oldest = since.empty() ? 11 : vllm_version_at(since).minor;
+        for (std::int32_t m : dated ? std::vector<std::int32_t>{newest.minor - 1, newest.minor - 2} : std::vector<std::int32_t>{19, 22, 28, 33})
+            if (m >= oldest && m != newest.minor) minors.push_back(m);
     }
-    out.clear();
-    for (std::int32_t m : minors) {
-        EngineSettings t = s;
-        if (m != newest.minor) t.version = "0." + std::to_string(m) + ".0";
-        out.push_back(t);
-        if (!s.gpu_memory_utilization && !s.kv_cache_memory) {
-            t.gpu_memory_utilization = vllm_rules(parse_vllm_version(t.version, date)).default_utilization > 0.91 ? 0.90 : 0.92;
+    std::vector<double> utilizations;
+    if (!s.gpu_memory_utilization && !s.kv_cache_memory) utilizations = {0.85, 0.90, 0.92, 0.95};
+    // a report that leaves these out mostly leaves the sizes of batches out too
+    std::vector<EngineSettings> sizes{s};
+    if (minors.size() > 1 || !utilizations.empty()) {
+        if (!s.max_num_seqs) sizes.push_back(s), sizes.back().max_num_seqs = Requests{16};
+        if (!s.max_num_batched_tokens) sizes.push_back(s), sizes.back().max_num_batched_tokens = Tokens{16384};
+    }
+    std::vector<EngineSettings> out;
+    for (EngineSettings const& size : sizes)
+        for (std::int32_t m : minors) {
+            EngineSettings t = size;
+            if (m != newest.minor) t.version = "0." + std::to_string(m) + ".0";
             out.push_back(t);
+            for (double u : utilizations) {
+                t.gpu_memory_utilization = u;
+                out.push_back(t);
+            }
         }
-    }
     return out;
 }
 
@@ -351,7 +363,7 @@ inline StartupResult predict_startup(StartupRow const& row, StartupCatalogue con
     double low = detail::tokens_in_sense(row, out.plan, out.plan.kv_tokens_low);
     double high = detail::tokens_in_sense(row, out.plan, out.plan.kv_tokens_high);
     if (settings.engine == EngineKind::vllm && !how.given_pool) {
-        for (EngineSettings const& alternative : detail::alternatives_of_row(row, settings, request.date)) {
+        for (EngineSettings const& alternative : detail::alternatives_of_row(row, settings, request.date, model->model_type)) {
             request.settings = alternative;
             StartPlan const p = plan_vllm(request);
             if (p.kv_tokens.value() <= 0) continue;

@@ -146,7 +146,7 @@ inline VllmOutcome evaluate_vllm(PreparedVllm const& d, VllmPoint const& p) noex
             o.blocks = n;
             o.pool = pool;
             o.stage = s;
-            check = checked > 0 ? checked / page : checked <= 0 ? -1 : 0;
+            check = checked > 0 ? checked / d.cache.checked_page(s).value() : -1;
         }
         any = true;
     }
@@ -171,7 +171,7 @@ inline VllmOutcome evaluate_vllm(PreparedVllm const& d, VllmPoint const& p) noex
     }
     o.pages = d.cache.pages(o.max_len, flight);
     if (p.blocks >= 0) o.blocks = p.blocks;
-    if (o.pages > (p.blocks >= 0 ? p.blocks : check)) {
+    if ((d.cache.weighted ? d.cache.checked_pages(o.max_len, flight) : o.pages) > (p.blocks >= 0 ? p.blocks : check)) {
         o.verdict = Verdict::max_model_len_too_long;
         o.estimated_len = d.cache.longest(p.blocks >= 0 ? p.blocks : check, flight, o.max_len);
         o.tokens = o.blocks * d.cache.smallest_block.value();
@@ -459,6 +459,9 @@ inline PreparedVllm prepare_vllm(StartRequest const& r) {
     }
     std::int64_t const longest = s.max_model_len && s.max_model_len->value() > 0 ? s.max_model_len->value() : m.max_context.value();
     d.memory = vllm_memory_model(m, r.gpus, r.layout, d.rules, wo.vision, longest);
+    // a drafter of its own is not in the card: its weights and caches are about a twentieth of the model's
+    if (s.speculative_tokens > 0 && !o.draft_cached && !o.drafter)
+        d.memory.sd_constant = std::hypot(d.memory.sd_constant, 0.05 * static_cast<double>(*std::max_element(d.stage_weights.begin(), d.stage_weights.end())));
     if (o.states_outside) d.memory.state_bytes_per_seq += static_cast<double>(state_bytes(m, o.state).value());
 
     d.kv_per_token = kv_bytes_per_token(m, o.kv);
@@ -504,13 +507,14 @@ inline std::string vllm_message(PreparedVllm const& d, VllmPoint const& p, VllmO
     case Verdict::no_kv_memory:
         return fmt::format("No available memory for the cache blocks. (Available KV cache memory: {})", g(static_cast<double>(o.pool)));
     case Verdict::max_model_len_too_long: {
-        double const page = static_cast<double>(d.cache.bytes_per_block[o.stage].value());
+        double const page = static_cast<double>(d.cache.checked_page(o.stage).value());
+        std::int64_t const pages = d.cache.checked_pages(o.max_len, d.in_flight(p.batched));
         if (d.rules.version.v0_engine)
             return fmt::format("The model's max seq len ({}) is larger than the maximum number of tokens that can be stored in KV cache ({}).",
                                o.max_len, o.tokens);
         return fmt::format("To serve at least one request with the model's max seq len ({}), {} KV cache is needed, which is larger than the "
                            "available KV cache memory ({}). The estimated maximum model length is {}.",
-                           o.max_len, g(static_cast<double>(o.pages) * page), g(static_cast<double>(o.pool)), o.estimated_len);
+                           o.max_len, g(static_cast<double>(pages) * page), g(static_cast<double>(o.pool)), o.estimated_len);
     }
     case Verdict::state_slots_too_few: {
         std::int64_t const m = d.profile_checks_slots && p.seqs > std::min(p.seqs, p.capture) ? std::min(p.seqs, p.capture) : o.blocks;
@@ -582,7 +586,7 @@ inline StartPlan explain_vllm(PreparedVllm const& d, StartRequest const& r) {
     // the interval: the same allocator with more and less memory taken
     std::int64_t const page = plan.bytes_per_block.value();
     if (page > 0 && o.pool > 0) {
-        std::int64_t const check = std::max<std::int64_t>(0, (o.pool - (d.rules.null_block ? page : 0)) / page);
+        std::int64_t const check = std::max<std::int64_t>(0, (o.pool - (d.rules.null_block ? page : 0)) / d.cache.checked_page(o.stage).value());
         plan.longest = Tokens{d.cache.longest(check, flight, d.max_context)};
         if (p.pool || p.logged_pool) {
             plan.kv_tokens_low = plan.kv_tokens_high = plan.kv_tokens;

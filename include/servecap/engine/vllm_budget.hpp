@@ -251,6 +251,7 @@ inline VllmMemoryModel vllm_memory_model(Model const& m, GpuSet const& gpus, Lay
     out.graph_bytes_per_token = rows * layers * h * 2.0;
     out.sd_relative = recurrent || latent ? 0.25 : moe_model ? 0.15 : 0.08;
     out.sd_constant = (recurrent || latent ? 0.5 : 0.12) * kGib;
+    if (gpus.gpu.id.starts_with("gb10")) out.sd_constant = 1.5 * kGib; // what the host uses differs from one to the next
     out.graph_sd_relative = 0.35;
     return out;
 }

@@ -100,13 +100,21 @@ struct CacheLayout {
     bool recurrent = false;
     bool recurrent_by_blocks = false;        ///< mode all: one page a block of tokens
     bool weighted = false;                   ///< pages count by their bytes against the first group (slots by page size)
+    Bytes tuple_page{};                      ///< weighted: the page with which the length is checked (whole layer tuples)
     std::int64_t drafts_kept = 0;            ///< tokens that multi-module drafters keep beyond a window
     Bytes recurrent_state{};                 ///< one layer, before padding
     double recurrent_padding = 0;            ///< share that padding adds to a recurrent page
     std::string note;                        ///< what is not modelled, if anything
 
     /// Pages that a request of `n` tokens holds when `in_flight` tokens are being computed.
-    [[nodiscard]] std::int64_t pages(std::int64_t n, std::int64_t in_flight) const noexcept {
+    [[nodiscard]] std::int64_t pages(std::int64_t n, std::int64_t in_flight) const noexcept { return count(n, in_flight, weighted); }
+
+    /// The same as the check of the length counts them: never weighed.
+    [[nodiscard]] std::int64_t checked_pages(std::int64_t n, std::int64_t in_flight) const noexcept { return count(n, in_flight, false); }
+    /// Bytes of a page in that check.
+    [[nodiscard]] Bytes checked_page(std::size_t stage) const noexcept { return weighted ? tuple_page : bytes_per_block[stage]; }
+
+    [[nodiscard]] std::int64_t count(std::int64_t n, std::int64_t in_flight, bool weigh) const noexcept {
         std::int64_t sum = 0, weighted_bytes = 0;
         for (CacheGroup const& g : groups) {
             std::int64_t const b = g.block.value();
@@ -119,18 +127,18 @@ struct CacheLayout {
             case CacheKind::ring: p = 1; break;
             }
             sum += p * g.copies;
-            if (weighted) weighted_bytes += p * g.copies * g.widest.value();
+            if (weigh) weighted_bytes += p * g.copies * g.widest.value();
         }
-        return weighted ? ceil_div(weighted_bytes, groups.front().widest.value()) : sum;
+        return weigh ? ceil_div(weighted_bytes, groups.front().widest.value()) : sum;
     }
 
     /// The longest request whose pages are at most `limit`; 0 when not even one token fits.
     [[nodiscard]] std::int64_t longest(std::int64_t limit, std::int64_t in_flight, std::int64_t most) const noexcept {
-        if (most <= 0 || pages(1, in_flight) > limit) return 0;
+        if (most <= 0 || checked_pages(1, in_flight) > limit) return 0;
         std::int64_t low = 1, high = most;
         while (low < high) {
             std::int64_t const mid = low + (high - low + 1) / 2;
-            if (pages(mid, in_flight) <= limit)
+            if (checked_pages(mid, in_flight) <= limit)
                 low = mid;
             else
                 high = mid - 1;
@@ -567,8 +575,17 @@ inline void finish(CacheLayout& out, std::vector<std::vector<CacheSpec>> const& 
         add_group(out, g.front(), 1, sum_pages(g));
     }
     if (slots)
-        for (std::size_t st = 0; st < n; ++st)
-            for (auto const& [page, k] : slot[st]) out.bytes_per_block[st] += page * k;
+        for (std::size_t st = 0; st < n; ++st) {
+            // blocks hold the slots in use; the check of the length reckons with whole tuples of one slot of each size
+            std::int64_t tuples = 0;
+            Bytes tuple{0};
+            for (auto const& [page, k] : slot[st]) {
+                out.bytes_per_block[st] += page * k;
+                tuples = std::max(tuples, k);
+                tuple += page;
+            }
+            out.tuple_page = std::max(out.tuple_page, tuple * tuples);
+        }
     if (alignment > 1)
         for (Bytes& b : out.bytes_per_block) b = Bytes{round_up(b.value(), alignment)};
     out.smallest_block = Tokens{std::int64_t{1} << 40};
