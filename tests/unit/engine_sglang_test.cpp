@@ -146,7 +146,8 @@ TEST_CASE("SGLang: Mamba 2 state rows of granite-4.0-h-small", "[engine][sglang]
 }
 
 TEST_CASE("SGLang: slots per request cap the running requests", "[engine][sglang]") {
-    // sgl-project/sglang issue 38846: 47 slots, 5 a request, 32 asked: 9 run. jpezzulli/sglang-rtxpro6000 issue 5: 40 slots, 8 run.
+    // sgl-project/sglang issue 38846: 47 slots, 5 a request, 32 asked: 9 run.
+    // jpezzulli/sglang-rtxpro6000 issue 5: 40 slots, 8 run.
     auto const c = costs_of(fixtures::model("Qwen3.5-27B"), fixtures::rtxpro6000(), 1, {}, "0.5.19");
     SglangPoolRequest q;
     q.budget = gib(40);

@@ -46,7 +46,8 @@ TEST_CASE("TensorRT-LLM: bytes of a token confirmed by logs", "[engine][trtllm]"
 }
 
 TEST_CASE("TensorRT-LLM: fraction of what is left, as a logged budget line has it", "[engine][trtllm]") {
-    // "Peak memory ... 91.46 GiB, available KV cache memory ... 41.11 GiB, fraction is set 0.85 ... device total memory 139.81 GiB"
+    // "Peak memory ... 91.46 GiB, available KV cache memory ... 41.11 GiB, fraction is set 0.85 ... device total memory
+    // 139.81 GiB"
     CHECK(0.85 * (139.81 - 91.46) == Approx(41.11).margin(0.02)); // the temporary cache is the rest
 }
 
