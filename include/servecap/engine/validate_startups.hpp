@@ -120,7 +120,7 @@ inline std::string_view date_of_row(StartupRow const& row, std::string_view mode
 }
 
 /// The number that follows `key` in `text`: "k=7" for key "k=", "MTP 3" for "mtp". Blanks and '=' between are skipped.
-inline std::optional<std::int64_t> number_after(std::string_view text, std::string_view key) {
+inline std::optional<std::int64_t> count_after(std::string_view text, std::string_view key) {
     for (std::size_t i = text.find(key); i != std::string_view::npos; i = text.find(key, i + key.size())) {
         std::size_t j = i + key.size();
         while (j < text.size() && (text[j] == ' ' || text[j] == '=' || text[j] == 'k' || text[j] == ':')) ++j;
@@ -168,14 +168,14 @@ inline EngineSettings settings_of_row(StartupRow const& row, bool& drafter_unkno
     else if (has("piecewise"))
         s.graph_mode = GraphMode::piecewise;
     for (std::string_view key : {"block_size", "block-size", "window page", "draft page"})
-        if (auto n = number_after(f, key)) s.block_size = Tokens{*n};
-    if (auto n = number_after(f, "cudagraph capture")) s.max_cudagraph_capture_size = Tokens{*n};
-    else if (auto g = number_after(f, "graph max")) s.max_cudagraph_capture_size = Tokens{*g};
-    else if (auto t = number_after(f, "graph sizes to")) s.max_cudagraph_capture_size = Tokens{*t};
-    else if (auto u = number_after(f, "graph size ")) s.max_cudagraph_capture_size = Tokens{*u};
-    if (auto n = number_after(f, "kv-cache-memory-bytes"); n && *n < 4096) s.kv_cache_memory = gib(static_cast<double>(*n));
-    else if (auto m = number_after(f, "kv-cache-memory"); m && *m >= (1 << 20)) s.kv_cache_memory = Bytes{*m};
-    else if (auto p = number_after(f, "kv pinned"); p && *p >= (1 << 20)) s.kv_cache_memory = Bytes{*p};
+        if (auto n = count_after(f, key)) s.block_size = Tokens{*n};
+    if (auto n = count_after(f, "cudagraph capture")) s.max_cudagraph_capture_size = Tokens{*n};
+    else if (auto g = count_after(f, "graph max")) s.max_cudagraph_capture_size = Tokens{*g};
+    else if (auto t = count_after(f, "graph sizes to")) s.max_cudagraph_capture_size = Tokens{*t};
+    else if (auto u = count_after(f, "graph size ")) s.max_cudagraph_capture_size = Tokens{*u};
+    if (auto n = count_after(f, "kv-cache-memory-bytes"); n && *n < 4096) s.kv_cache_memory = gib(static_cast<double>(*n));
+    else if (auto m = count_after(f, "kv-cache-memory"); m && *m >= (1 << 20)) s.kv_cache_memory = Bytes{*m};
+    else if (auto p = count_after(f, "kv pinned"); p && *p >= (1 << 20)) s.kv_cache_memory = Bytes{*p};
     if (has("mamba-ssm bf16") || has("ssm-cache-dtype float16") || has("ssm-cache-dtype bfloat16")) s.state_dtype = "bfloat16";
     if (has("language-model-only")) s.language_model_only = true;
     if (has("estimate_cudagraphs=0")) s.estimate_cuda_graphs = false;
@@ -191,14 +191,14 @@ inline EngineSettings settings_of_row(StartupRow const& row, bool& drafter_unkno
     if (has("dflash") || has("dspark") || has("eagle") || has("spec decode") || has("drafter")) {
         drafter_unknown = true;
         s.speculative_method = has("dspark") ? "dspark" : has("eagle") ? "eagle3" : "dflash";
-        if (auto n = number_after(f, "k=")) s.speculative_tokens = static_cast<std::int32_t>(std::min<std::int64_t>(*n, 64));
-        else if (auto m = number_after(f, "spec=")) s.speculative_tokens = static_cast<std::int32_t>(std::min<std::int64_t>(*m, 64));
-        else if (auto t = number_after(f, "mtp")) s.speculative_tokens = static_cast<std::int32_t>(std::min<std::int64_t>(*t, 64));
-        else if (auto k = number_after(f, "; k")) s.speculative_tokens = static_cast<std::int32_t>(std::min<std::int64_t>(*k, 64));
+        if (auto n = count_after(f, "k=")) s.speculative_tokens = static_cast<std::int32_t>(std::min<std::int64_t>(*n, 64));
+        else if (auto m = count_after(f, "spec=")) s.speculative_tokens = static_cast<std::int32_t>(std::min<std::int64_t>(*m, 64));
+        else if (auto t = count_after(f, "mtp")) s.speculative_tokens = static_cast<std::int32_t>(std::min<std::int64_t>(*t, 64));
+        else if (auto k = count_after(f, "; k")) s.speculative_tokens = static_cast<std::int32_t>(std::min<std::int64_t>(*k, 64));
         else s.speculative_tokens = 5;
     } else if (has("mtp")) {
         s.speculative_method = "mtp";
-        s.speculative_tokens = static_cast<std::int32_t>(std::min<std::int64_t>(number_after(f, "mtp").value_or(1), 64));
+        s.speculative_tokens = static_cast<std::int32_t>(std::min<std::int64_t>(count_after(f, "mtp").value_or(1), 64));
     }
     return s;
 }

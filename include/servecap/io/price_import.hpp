@@ -129,7 +129,7 @@ inline double tidy(double v) {
 }
 
 /// The number after `key` in a loose text ("'SizeInMiB': 81920"), if there is one.
-inline std::optional<double> number_after(std::string_view text, std::string_view key) {
+inline std::optional<double> toml_number_after(std::string_view text, std::string_view key) {
     auto at = text.find(key);
     if (at == std::string_view::npos) return std::nullopt;
     at += key.size();
@@ -282,8 +282,8 @@ inline Result<PriceImport> import_skypilot(std::string_view text, std::string_vi
             findings.add(where, fmt::format("{}: {} of a GPU is no whole one", csv.text(instance), *n), true);
             continue;
         }
-        auto mib_of_gpu = number_after(csv.text(info), "SizeInMiB");
-        auto const total = number_after(csv.text(info), "TotalGpuMemoryInMiB");
+        auto mib_of_gpu = toml_number_after(csv.text(info), "SizeInMiB");
+        auto const total = toml_number_after(csv.text(info), "TotalGpuMemoryInMiB");
         if (mib_of_gpu && *n > 1) {
             Gpu const* const g = find_gpu(what, o.gpus);
             if (g != nullptr && !memory_fits(*g, *mib_of_gpu) && memory_fits(*g, *mib_of_gpu / *n)) {
