@@ -386,6 +386,8 @@ void add_special(Reader& r, Args& a) {
         break;
     case Command::validate:
         r.flag("--given-pool", a.given_pool, "take the stated KV pool as given; score the allocator alone");
+        r.flag("--leave-rows", a.leave_rows, "benchmarks: leave out the row and its twins, not its whole group");
+        r.flag("--all", a.all_rows, "benchmarks: rows with speculation and flags too");
         r.text("--by", a.by, "group by model, gpu or engine");
         r.text("--rows", a.rows, "write every row and its prediction to this CSV");
         break;

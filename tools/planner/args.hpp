@@ -71,6 +71,8 @@ struct Args {
     // list, validate, doctor, import, calibrate
     bool check = false;
     bool given_pool = false;
+    bool leave_rows = false; ///< validate benchmarks: leave the row and its twins out, not its group
+    bool all_rows = false;   ///< validate benchmarks: speculative and flagged rows too
     std::string by, rows, learn, kind, out_file, emit, mm_encoder_mode;
 };
 

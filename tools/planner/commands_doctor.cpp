@@ -3,8 +3,6 @@
 
 #include "commands.hpp"
 
-#include <cstdio>
-#include <filesystem>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -14,6 +12,7 @@
 #include <servecap/io/csv.hpp>
 #include <servecap/io/gpu_store.hpp>
 #include <servecap/io/price_import.hpp>
+#include <servecap/io/startup_csv.hpp>
 #include <servecap/io/startup_log.hpp>
 #include <servecap/report/table.hpp>
 #include <servecap/report/text.hpp>
@@ -28,54 +27,8 @@ using OJson = nlohmann::ordered_json;
 
 namespace {
 
-constexpr char const* kStartupHeader[] = {"id", "engine", "engine_version", "model", "gpu", "n_gpus", "tp", "pp", "dp", "ep", "weights_precision", "kv_cache_dtype",
-                                          "gpu_memory_utilization", "max_model_len", "max_num_seqs", "max_num_batched_tokens", "other_flags", "weights_gib_per_gpu",
-                                          "available_kv_gib_per_gpu", "kv_tokens", "max_concurrency_x", "gpu_blocks", "block_size", "state_slots", "cuda_graph_gib",
-                                          "peak_activation_gib", "non_torch_gib", "starts", "verdict", "error_text_short", "date", "source", "url", "note"};
-
-std::vector<std::string> startup_cells(StartupRow const& r) {
-    auto const n = [](auto const& v) { return v ? std::to_string(*v) : std::string{}; };
-    auto const q = [](auto const& v) { return v ? std::to_string(v->value()) : std::string{}; };
-    auto const d = [](std::optional<double> const& v) { return v ? fmt::format("{:.6g}", *v) : std::string{}; };
-    auto const gib_cell = [](std::optional<Bytes> const& b) { return b ? fmt::format("{:.2f}", in_gib(*b)) : std::string{}; };
-    return {r.id, r.engine, r.engine_version, r.model, r.gpu, n(r.n_gpus), n(r.tp), n(r.pp), n(r.dp), r.ep, r.weights_precision, r.kv_cache_dtype,
-            d(r.gpu_memory_utilization), q(r.max_model_len), q(r.max_num_seqs), q(r.max_num_batched_tokens), r.other_flags, gib_cell(r.weights_per_gpu),
-            gib_cell(r.available_kv_per_gpu), q(r.kv_tokens), d(r.max_concurrency), n(r.gpu_blocks), n(r.block_size), n(r.state_slots), gib_cell(r.cuda_graph),
-            gib_cell(r.peak_activation), gib_cell(r.non_torch), r.starts, r.verdict, r.error_text, r.date.empty() ? "unknown" : r.date, r.source, r.url, r.note};
-}
-
-/// Appends the row, with the header first where the file is new.
-Result<void> learn(std::string const& path, StartupRow const& row) {
-    std::error_code ec;
-    bool const fresh = !std::filesystem::exists(path, ec) || std::filesystem::file_size(path, ec) == 0;
-    std::string text;
-    if (fresh) {
-        std::vector<std::string> header(std::begin(kStartupHeader), std::end(kStartupHeader));
-        append_csv_record(text, header);
-        append_csv_record(text, startup_cells(row));
-    } else {
-        // The columns of the file decide the order; a column that is not ours stays empty.
-        auto existing = read_file(path);
-        if (!existing) return tl::unexpected<Error>{existing.error()};
-        auto csv = CsvReader::open(*existing, path);
-        if (!csv) return tl::unexpected<Error>{csv.error()};
-        auto const cells = startup_cells(row);
-        std::vector<std::string> record;
-        bool any = false;
-        for (std::string const& name : csv->header()) {
-            std::string cell;
-            for (std::size_t i = 0; i < std::size(kStartupHeader); ++i)
-                if (name == kStartupHeader[i]) cell = cells[i], any = true;
-            record.push_back(std::move(cell));
-        }
-        if (!any) return fail(ErrorCode::bad_format, "no column of start-up rows", path, "expected a start-up CSV, or a new file");
-        if (!existing->empty() && existing->back() != '\n') text += "\n";
-        append_csv_record(text, record);
-    }
-    std::unique_ptr<std::FILE, int (*)(std::FILE*)> file{std::fopen(path.c_str(), "ab"), &std::fclose};
-    if (!file || std::fwrite(text.data(), 1, text.size(), file.get()) != text.size()) return fail(ErrorCode::bad_usage, "cannot be written", path, "--learn wants a CSV file");
-    return {};
-}
+/// The row as CSV text with its header.
+Result<std::string> as_csv(StartupRow const& row) { return startup_row_csv(row, {}, "standard output"); }
 
 } // namespace
 
@@ -133,7 +86,7 @@ Result<int> run_doctor(Args const& a) {
     }
     StartupRow const row = startup_row(*seen, model ? model->id : model_name, gpus ? gpus->gpu.id : seen->gpu, gpus ? gpus->count : 0);
     if (!a.learn.empty())
-        if (auto done = learn(a.learn, row); !done) return tl::unexpected<Error>{done.error()};
+        if (auto done = learn_startup(a.learn, row); !done) return tl::unexpected<Error>{done.error()};
 
     std::string text;
     if (a.format == OutputFormat::json) {
@@ -159,15 +112,19 @@ Result<int> run_doctor(Args const& a) {
             j["findings"] = diagnosis->findings;
             j["agrees"] = diagnosis->agrees;
         }
+        auto csv = as_csv(row);
+        if (!csv) return tl::unexpected<Error>{csv.error()};
+        auto table = read_csv_table(*csv, "row");
         OJson r;
-        auto const cells = startup_cells(row);
-        for (std::size_t i = 0; i < cells.size(); ++i)
-            if (!cells[i].empty()) r[kStartupHeader[i]] = cells[i];
+        if (table && !table->rows.empty())
+            for (std::size_t i = 0; i < table->header.size(); ++i)
+                if (!table->rows[0][i].empty()) r[table->header[i]] = table->rows[0][i];
         j["row"] = r;
         text = j.dump(2) + "\n";
     } else if (a.format == OutputFormat::csv) {
-        append_csv_record(text, std::vector<std::string>(std::begin(kStartupHeader), std::end(kStartupHeader)));
-        append_csv_record(text, startup_cells(row));
+        auto csv = as_csv(row);
+        if (!csv) return tl::unexpected<Error>{csv.error()};
+        text = *csv;
     } else {
         text = fmt::format("{} {} · {} on {} · {} · {} lines read, stage: {}\n", row.engine.empty() ? "unknown engine" : row.engine, row.engine_version,
                            row.model.empty() ? "unknown model" : row.model, row.gpu.empty() ? "unknown GPU" : fmt::format("{} x {}", row.n_gpus.value_or(1), row.gpu),
@@ -207,10 +164,9 @@ Result<int> run_import(Args const& a) {
         auto seen = read_startup_log(path);
         if (!seen) return tl::unexpected<Error>{seen.error()};
         StartupRow const row = startup_row(*seen, a.model.empty() ? model_hint(*seen) : a.model, seen->gpu, 0, path);
-        std::string text;
-        append_csv_record(text, std::vector<std::string>(std::begin(kStartupHeader), std::end(kStartupHeader)));
-        append_csv_record(text, startup_cells(row));
-        auto done = emit(a, text);
+        auto csv = as_csv(row);
+        if (!csv) return tl::unexpected<Error>{csv.error()};
+        auto done = emit(a, *csv);
         return done ? Result<int>{kAnswered} : tl::unexpected<Error>{done.error()};
     }
     auto text = read_file(path);

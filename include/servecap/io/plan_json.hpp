@@ -230,7 +230,13 @@ inline nlohmann::ordered_json plan_to_json(Plan const& p) {
     j["schema"] = std::string{kPlanSchema};
     j["model"] = p.model->id;
     j["gpu"] = {{"name", p.gpus.gpu.id}, {"count", p.gpus.count}, {"nodes", p.gpus.nodes}};
+    // The flags of the command line, as one would paste them.
     OrderedJson flags = OrderedJson::array();
+    for (std::size_t at = p.command.find(" --"); at != std::string::npos;) {
+        std::size_t const next = p.command.find(" --", at + 3);
+        flags.push_back(p.command.substr(at + 1, next == std::string::npos ? std::string::npos : next - at - 1));
+        at = next;
+    }
     j["engine"] = {{"name", std::string{to_string(p.planned.engine)}},
                    {"version", text_or_null(p.planned.version.empty() ? p.fit.rules_version : p.planned.version)},
                    {"flags", flags}};

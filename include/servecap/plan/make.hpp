@@ -19,6 +19,7 @@
 
 #include <servecap/core/result.hpp>
 #include <servecap/engine/engine.hpp>
+#include <servecap/memory/weights.hpp>
 #include <servecap/perf/predict.hpp>
 #include <servecap/plan/layouts.hpp>
 #include <servecap/plan/plan.hpp>
@@ -209,12 +210,16 @@ inline void take_judgement(Plan& p, StartJudgement const& j) {
 /// What a reader must know besides the numbers.
 inline void add_warnings(PlanRequest const& q, Plan& p) {
     if (q.model.is_inferred()) {
-        bool const all = q.model.inferred.size() == 1 && q.model.inferred.front() == "*";
-        p.warnings.push_back(fmt::format("{}: {}; the config is not public in full ({}).", q.model.display_name,
-                                         all ? std::string{"every card field is inferred"}
-                                             : fmt::format("{} card field{} inferred", q.model.inferred.size(), q.model.inferred.size() == 1 ? " is" : "s are"),
-                                         q.model.confidence));
+        bool const all = std::find(q.model.inferred.begin(), q.model.inferred.end(), "*") != q.model.inferred.end();
+        p.warnings.push_back(all ? fmt::format("{}: every field of the card is inferred, there is no public config.", q.model.display_name)
+                                 : fmt::format("{}: {} card field{} inferred, not public in full ({}).", q.model.display_name, q.model.inferred.size(),
+                                               q.model.inferred.size() == 1 ? " is" : "s are", q.model.confidence));
     }
+    Bytes const held = stored_bytes(q.model).total;
+    Bytes const memory = q.gpus.gpu.memory_reported.value_or(q.gpus.gpu.visible) * q.gpus.count;
+    if (p.layout.replicas == 1 && p.fit.verdict == Verdict::weights_do_not_fit && held > memory)
+        p.warnings.push_back(fmt::format("The checkpoint's tensors are {:.1f} GB; all {} GPUs together report {:.1f} GB: {:.1f} GB short before any reserve.", in_gb(held),
+                                         q.gpus.count, in_gb(memory), in_gb(held - memory)));
     if (q.gpus.gpu.visible_is_estimate)
         p.warnings.push_back(fmt::format("What the runtime sees of a {} is estimated from the reported {}.", q.gpus.gpu.short_name,
                                          q.gpus.gpu.memory_reported ? fmt::format("{} MiB", q.gpus.gpu.memory_reported->value() / 1048576) : "size"));

@@ -83,16 +83,17 @@ inline std::vector<Layout> layouts_on(Model const& model, GpuSet const& set) {
     return out;
 }
 
-/// `a` is at least as good as `b` in both axes and better in one.
+/// `a` is at least as good as `b` in both axes and better in one, or equal with fewer GPUs. A point without a price is
+/// compared with others without one.
 inline bool dominates(SearchPoint const& a, SearchPoint const& b) noexcept {
     double const ua = a.speed.per_user.value.value(), ub = b.speed.per_user.value.value();
     if (a.per_million_output && b.per_million_output) {
         double const ca = a.per_million_output->value(), cb = b.per_million_output->value();
-        return ua >= ub && ca <= cb && (ua > ub || ca < cb);
+        return ua >= ub && ca <= cb && (ua > ub || ca < cb || a.gpus.count < b.gpus.count);
     }
     if (a.per_million_output.has_value() != b.per_million_output.has_value()) return false;
     double const ga = a.speed.per_gpu.value.value(), gb = b.speed.per_gpu.value.value();
-    return ua >= ub && ga >= gb && (ua > ub || ga > gb);
+    return ua >= ub && ga >= gb && (ua > ub || ga > gb || a.gpus.count < b.gpus.count);
 }
 
 /// Keeps the points that no other dominates.

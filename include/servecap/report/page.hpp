@@ -113,7 +113,8 @@ inline std::string typed_model(Model const& m) {
 inline std::string typed_gpus(GpuSet const& s) {
     std::string id = s.gpu.id;
     if (id.ends_with("-sxm")) id.resize(id.size() - 4);
-    return s.count > 1 ? fmt::format("{}x{}", id, s.count) : id;
+    if (s.count == 1) return id;
+    return id.ends_with('x') ? fmt::format("{}x{}", s.count, id) : fmt::format("{}x{}", id, s.count);
 }
 
 /// The engine as its makers write it.
