@@ -8,7 +8,7 @@
 //                the widest layer's intermediates (T tokens) and the sampler's logits (S sequences * vocabulary *
 //                15 B; 38.7 B before 0.17: logits, their fp32 copy, sorted values and 8-byte indices)
 //   non-torch  = CUDA context and, with more than one rank, communicators and symmetric buffers
-//   graphs     = graphs captured * (bytes of a graph) + tokens captured * (bytes of a token that a graph keeps)
+//   graphs     = graphs captured * (bytes of a graph) + captured tokens * (bytes of a token that they keep)
 // Constants are measured (logs that print the terms: vLLM 0.11 and 0.19 on H100, 0.21 to 0.31 on H100, H200,
 // GB300, RTX PRO 6000) or derived from the tensors' shapes; spreads are those of the same logs.
 
@@ -31,24 +31,17 @@ namespace servecap {
 /// CUDA-graph batch sizes up to `most`: 1, 2, 4, then steps of 8 to 256 and of 16 beyond.
 struct CaptureSizes {
     std::int64_t count = 0;
-    std::int64_t tokens = 0;  ///< sum of the sizes
     std::int64_t second = 0;  ///< second largest
+    std::int64_t largest = 0;
 
     static constexpr CaptureSizes up_to(std::int64_t most) noexcept {
         CaptureSizes c;
         for (std::int64_t s : {1, 2, 4})
-            if (s <= most) {
-                ++c.count;
-                c.tokens += s;
-            }
+            if (s <= most) ++c.count;
         std::int64_t const eights = std::min<std::int64_t>(most, 256) / 8;
         c.count += eights;
-        c.tokens += 8 * eights * (eights + 1) / 2;
-        if (most > 256) {
-            std::int64_t const n = (most - 256) / 16;
-            c.count += n;
-            c.tokens += 256 * n + 16 * n * (n + 1) / 2;
-        }
+        if (most > 256) c.count += (most - 256) / 16;
+        c.largest = most;
         c.second = most > 272 ? most - most % 16 - 16 : most > 8 ? most - most % 8 - 8 : most / 2;
         return c;
     }
@@ -66,7 +59,7 @@ struct VllmMemoryModel {
     double graph_constant = 0;
     double bytes_per_piecewise_graph = 0;
     double bytes_per_full_graph = 0;
-    double graph_bytes_per_token = 0; ///< what a captured token adds: of every graph's size where linear_graphs, else of all sizes together
+    double graph_bytes_per_token = 0; ///< what a captured token keeps: of every graph where linear_graphs, else of the largest
     bool linear_graphs = false;       ///< the version takes the second largest graph for all of them
     bool subtracts_graphs = true;
     double sd_relative = 0.1;         ///< of everything but non-torch
@@ -99,7 +92,8 @@ inline VllmMemory vllm_memory(VllmMemoryModel const& m, std::int64_t batched, st
         CaptureSizes const p = CaptureSizes::up_to(capture);
         CaptureSizes const f = CaptureSizes::up_to(std::min(capture, seqs * (1 + draft_tokens)));
         auto const kept = [&](CaptureSizes const& c) {
-            return static_cast<double>(m.linear_graphs ? c.count * c.second : c.tokens) * m.graph_bytes_per_token;
+            // graphs share a pool as large as the largest needs: a log of 16 data-parallel ranks shows four times that
+            return static_cast<double>(m.linear_graphs ? c.count * c.second : 4 * c.largest) * m.graph_bytes_per_token;
         };
         out.graphs = m.graph_constant;
         if (piecewise) out.graphs += static_cast<double>(p.count) * m.bytes_per_piecewise_graph + kept(p);

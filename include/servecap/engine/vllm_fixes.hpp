@@ -86,17 +86,44 @@ inline std::vector<Fix> vllm_fixes(StartRequest const& r, PreparedVllm const& d,
     }
     if (flags_help && !asked.pool) {
         // 1. fewer sequences: state slots, logits and graphs shrink
-        std::int64_t power = 1;
+        std::int64_t power = 1, enough = 0;
         while (power * 2 < asked.seqs) power *= 2;
-        for (; power >= 1 && asked.seqs > 1; power /= 2) {
+        for (std::int64_t k = power; k >= 1 && asked.seqs > 1 && enough == 0; k /= 2) {
             VllmPoint p = asked;
-            p.seqs = power;
+            p.seqs = k;
+            if (detail::surely_starts(d, capture_for(p))) enough = k;
+        }
+        // a server of few sequences is a poor mend: rather more of them, and a shorter longest request
+        if (enough < 32 && enough < asked.seqs / 8)
+            for (std::int64_t k = std::min<std::int64_t>(power, 256); k > std::max<std::int64_t>(enough, 8); k /= 2) {
+                VllmPoint p = asked;
+                p.seqs = k;
+                p = capture_for(p);
+                VllmOutcome const o = evaluate_vllm(d, p);
+                if (o.verdict != Verdict::max_model_len_too_long) continue;
+                VllmPoint low = p;
+                low.pool = std::max<std::int64_t>(0, o.pool - static_cast<std::int64_t>(1.2816 * o.sd));
+                VllmOutcome const pessimistic = evaluate_vllm(d, low);
+                std::int64_t const len = detail::rounded_length(pessimistic.verdict == Verdict::max_model_len_too_long ? pessimistic.estimated_len : 0);
+                if (len < std::max<std::int64_t>(r.isl.value() + r.osl.value(), std::min<std::int64_t>(asked.max_len / 8, 32768))) continue;
+                p.max_len = len;
+                if (!detail::surely_starts(d, p)) continue;
+                fixes.push_back({fmt::format("--max-num-seqs {} --max-model-len", k), std::to_string(len),
+                                 fmt::format("at most {} requests run at once instead of {}, of {} tokens instead of {}; leaves {}", k, asked.seqs,
+                                             detail::grouped_digits(len), detail::grouped_digits(asked.max_len), detail::tokens_of(d, p)),
+                                 with([&](EngineSettings& t) {
+                                     t.max_num_seqs = Requests{k};
+                                     t.max_model_len = Tokens{len};
+                                 })});
+                break;
+            }
+        if (enough > 0) {
+            VllmPoint p = asked;
+            p.seqs = enough;
             p = capture_for(p);
-            if (!detail::surely_starts(d, p)) continue;
-            fixes.push_back({"--max-num-seqs", std::to_string(power),
-                             fmt::format("at most {} requests run at once instead of {}; leaves {}", power, asked.seqs, detail::tokens_of(d, p)),
-                             with([&](EngineSettings& t) { t.max_num_seqs = Requests{power}; })});
-            break;
+            fixes.push_back({"--max-num-seqs", std::to_string(enough),
+                             fmt::format("at most {} requests run at once instead of {}; leaves {}", enough, asked.seqs, detail::tokens_of(d, p)),
+                             with([&](EngineSettings& t) { t.max_num_seqs = Requests{enough}; })});
         }
         // 2. a shorter longest request
         VllmOutcome const now = evaluate_vllm(d, asked);
@@ -195,7 +222,7 @@ inline std::vector<Fix> vllm_layout_fixes(StartRequest const& r) {
         std::vector<Layout> out;
         std::int32_t const domain = std::max(1, std::min(g.domain() > 1 ? g.domain() : g.per_node(), gpus));
         for (std::int32_t tp = 1; tp <= domain; tp *= 2)
-            if (gpus % tp == 0) out.push_back(Layout{.tp = tp, .pp = gpus / tp});
+            if (gpus % tp == 0 && gpus / tp <= 16) out.push_back(Layout{.tp = tp, .pp = gpus / tp});
         if (moe) out.push_back(Layout{.tp = 1, .dp = gpus, .ep = true});
         if (gpus > domain && gpus <= 64) out.push_back(Layout{.tp = gpus});
         std::stable_sort(out.begin(), out.end(), [](Layout const& a, Layout const& b) { return a.pp < b.pp; });
