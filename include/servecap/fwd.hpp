@@ -85,6 +85,26 @@ struct StoredBytes;
 struct WeightOptions;
 struct RankWeights;
 
+// engine/doctor.hpp
+enum class TermUnit : std::uint8_t;
+struct DoctorTerm;
+struct Diagnosis;
+
+// engine/engine.hpp
+enum class RowMatch : std::uint8_t;
+struct StartJudgement;
+
+// engine/gguf_types.hpp
+enum class GgufType : std::uint8_t;
+struct GgufTypeInfo;
+struct GgufMix;
+
+// engine/llama_cpp.hpp
+struct LlamaCppBuild;
+struct LlamaCppRules;
+struct LlamaCppContext;
+struct LlamaCppEngine;
+
 // engine/observed.hpp
 enum class StartStage : std::uint8_t;
 struct ObservedStart;
@@ -98,6 +118,17 @@ enum class GraphMode : std::uint8_t;
 enum class MambaCacheMode : std::uint8_t;
 struct EngineSettings;
 
+// engine/sglang.hpp
+struct SglangVersion;
+struct SglangRelease;
+struct SglangRules;
+struct SglangDefaults;
+struct SglangFractionInput;
+struct SglangCosts;
+struct SglangPools;
+struct SglangPoolRequest;
+struct SglangEngine;
+
 // engine/support.hpp
 struct Support;
 enum class ModelTrait : std::uint8_t;
@@ -105,11 +136,32 @@ enum class GpuTrait : std::uint8_t;
 struct SupportRule;
 struct GgufArchitecture;
 
+// engine/tensorrt_llm.hpp
+struct TrtllmCosts;
+struct TrtllmEngine;
+
+// engine/validate_startups.hpp
+struct StartupCatalogue;
+struct StartupScoring;
+enum class StartupQuantity : std::uint8_t;
+struct Compared;
+struct StartupResult;
+struct QuantityScore;
+struct StartsScore;
+struct StartupGroupScore;
+struct StartupScores;
+
 // engine/verdict.hpp
 enum class Verdict : std::uint8_t;
 struct Fix;
 struct MemoryBudget;
+struct PageRule;
 struct StartPlan;
+
+// engine/vllm.hpp
+struct VllmPoint;
+struct VllmOutcome;
+struct PreparedVllm;
 
 // engine/vllm_budget.hpp
 struct CaptureSizes;
@@ -129,6 +181,11 @@ struct VllmRelease;
 enum class StateSlotCheck : std::uint8_t;
 struct VllmRules;
 
+// perf/calibration.hpp
+struct CalibrationRow;
+struct RefusedRow;
+struct CalibrationRows;
+
 // perf/coefficients.hpp
 enum class Coef : std::uint8_t;
 enum class CoefLevel : std::uint8_t;
@@ -142,10 +199,13 @@ struct ResolvedCoefs;
 struct SpeedIdentity;
 struct SpeedRow;
 
-// perf/predict.hpp
+// perf/evaluate.hpp
 struct SpeedRequest;
 struct ReplicaSpeed;
 class PreparedDeployment;
+
+// perf/queue.hpp
+struct OpenLoop;
 
 // perf/residual.hpp
 struct ResidualSite;
@@ -170,6 +230,13 @@ enum class BoundBy : std::uint8_t;
 struct Evidence;
 struct SpeedTerm;
 struct SpeedPoint;
+
+// perf/validate.hpp
+enum class SpeedQuantity : std::uint8_t;
+struct SpeedResult;
+struct SpeedScoring;
+struct SpeedGroupScore;
+struct SpeedScores;
 
 // cost/api.hpp
 struct TariffPart;
@@ -222,11 +289,22 @@ struct CostPoint;
 // plan/layouts.hpp
 struct ChosenLayout;
 
+// plan/make.hpp
+struct PlanRequest;
+
 // plan/plan.hpp
 struct Mend;
 struct PlanCost;
 struct PlanSource;
 struct Plan;
+
+// plan/search.hpp
+struct SearchTargets;
+struct SearchPoint;
+struct SearchAnswer;
+
+// report/explain.hpp
+struct Explanation;
 
 // report/page.hpp
 struct PageStyle;

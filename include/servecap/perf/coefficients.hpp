@@ -40,6 +40,7 @@ enum class Coef : std::uint8_t {
     allreduce_bytes,  ///< time over bytes / link rate
     bandwidth,        ///< time over bytes / memory bandwidth
     expert_bytes,     ///< the same for routed experts, relative to `bandwidth`
+    expert_imbalance, ///< fullest rank with expert parallelism: 1 + this * sqrt(ranks / distinct experts)
     kv_bytes,         ///< the same for KV rows, absolute
     kv_flops,         ///< time of attention products over bf16 peak
     state_bytes,      ///< recurrent state, read and written
@@ -47,6 +48,7 @@ enum class Coef : std::uint8_t {
     flops,            ///< time over flops / peak in decode
     expert_flops,     ///< relative to `flops`
     prefill_flops,    ///< time over flops / peak in prefill
+    prefill_experts,  ///< of routed experts in prefill, relative to `prefill_flops`
     prefill_attention,///< attention products of prefill over bf16 peak
     prefill_launch,   ///< seconds a layer and request that prefill adds
     host_step,        ///< seconds a step: scheduling, sampling
@@ -57,8 +59,9 @@ enum class Coef : std::uint8_t {
     ttft_flops,       ///< prefill time in TTFT over that of prefill_flops
     ttft_step,        ///< running steps that a new request waits for
     ttft_queue,       ///< share of the other users' prefills that a request waits for
+    ttft_queue_launch,///< the same for their launches
 };
-inline constexpr std::size_t kCoefs = 29;
+inline constexpr std::size_t kCoefs = 32;
 inline constexpr std::size_t kStepCoefs = static_cast<std::size_t>(Coef::ttft_base); ///< those that TPOT depends on
 
 /// What a deviation belongs to.
@@ -107,8 +110,8 @@ inline constexpr std::array<CoefPrior, kCoefs> kCoefPriors = [] {
     using D = CoefDeviation;
     using detail::prior;
     return std::array<CoefPrior, kCoefs>{
-        prior("overhead", 1.0, 0.001, D{L::engine, .25}, D{L::family, .4}, D{L::engine_family, .3}, D{L::gpu, .1},
-              D{L::layer_class, .15}, D{L::dp_attention, .2}, D{L::ep, .1}),
+        prior("overhead", 1.0, 0.001, D{L::engine, .15}, D{L::family, .6}, D{L::engine_family, .18}, D{L::gpu, .06},
+              D{L::layer_class, .09}, D{L::dp_attention, .2}, D{L::ep, .1}),
         prior("launch.gqa", 25e-6, .5),
         prior("launch.mla", 45e-6, .5),
         prior("launch.recurrent", 40e-6, .5),
@@ -119,25 +122,28 @@ inline constexpr std::array<CoefPrior, kCoefs> kCoefPriors = [] {
         prior("allreduce.floor", 8e-6, .4, D{L::engine_family, .2}),
         prior("allreduce.bytes", 1.6, .4),
         prior("bandwidth", 1.25, .15, D{L::engine, .15}, D{L::family, .15}, D{L::engine_family, .1}, D{L::gpu, .07}),
-        prior("bandwidth.experts", 1.1, .3, D{L::engine_family, .3}, D{L::precision_family, .25}),
+        prior("bandwidth.experts", 1.1, .3, D{L::engine_family, .18}, D{L::precision_family, .4}),
+        prior("experts.imbalance", 0.8, .5),
         prior("kv.bytes", 1.3, .5, D{L::engine_family, .3}),
         prior("kv.flops", 2.5, .5),
         prior("state.bytes", 1.3, .3),
         prior("index.bytes", 3.0, 1.0),
         prior("flops", 2.0, .3, D{L::engine_family, .2}, D{L::precision, .3}),
         prior("flops.experts", 2.0, .5, D{L::engine_family, .2}),
-        prior("prefill.flops", 2.0, .4, D{L::engine, .2}, D{L::family, .3}, D{L::engine_family, .2}, D{L::layer_class, .4},
-              D{L::precision, .3}),
+        prior("prefill.flops", 2.0, .4, D{L::engine, .2}, D{L::family, .3}, D{L::engine_family, .12}, D{L::layer_class, .2},
+              D{L::precision, .18}),
+        prior("prefill.experts", 1.5, .5, D{L::engine_family, .3}, D{L::precision, .3}),
         prior("prefill.attention", 3.0, .5),
         prior("prefill.launch", 80e-6, .5, D{L::engine, .3}),
         prior("host.step", 0.4e-3, .5, D{L::engine, .4}),
         prior("host.sequence", 10e-6, .7, D{L::engine, .5}),
-        prior("date", 0.0, .106, D{L::engine, .106}),
-        prior("ttft.base", 0.03, .7, D{L::engine, .5}, D{L::family, .3}, D{L::engine_family, .3}, D{L::median, .3}),
+        prior("date", 0.0, .106, D{L::engine, .062}),
+        prior("ttft.base", 0.05, .7, D{L::engine, .5}, D{L::family, .3}, D{L::engine_family, .3}, D{L::median, .5}),
         prior("ttft.launch", 1.0, .5, D{L::engine, .3}),
         prior("ttft.flops", 1.0, .3, D{L::engine, .3}, D{L::family, .2}, D{L::layer_class, .2}),
         prior("ttft.step", 0.3, .7, D{L::engine, .5}),
-        prior("ttft.queue", 0.055, .5, D{L::engine, .3}, D{L::synchronous, 1.5}, D{L::median, .7}),
+        prior("ttft.queue", 0.055, .5, D{L::engine, .3}, D{L::synchronous, 1.0}, D{L::median, .7}),
+        prior("ttft.queue.launch", 0.02, 1.0, D{L::engine, .3}, D{L::synchronous, 1.0}, D{L::median, .7}),
     };
 }();
 
@@ -200,6 +206,10 @@ private:
     std::vector<Coefficient const*> index_;
 };
 
+/// Estimates of bases and deviations err against each other (a low base, high deviations), so the variance of
+/// their sum is this share of the sum of variances: the median over groups left out, from the full covariance.
+inline constexpr double kKnownShare = 0.18;
+
 /// The coefficients of one deployment: logarithms (date: the slope), and the variance of each.
 struct ResolvedCoefs {
     std::array<double, kCoefs> log{};
@@ -223,8 +233,7 @@ inline ResolvedCoefs resolve_coefs(CoefficientTable const& table, CoefContext co
             Coefficient const* c = table.find(name);
             if (c) r.fitted = true;
             r.log[i] += c ? c->value : mean;
-            double const s = c ? c->sd : sd;
-            r.variance[i] += s * s;
+            r.variance[i] += c ? kKnownShare * c->sd * c->sd : sd * sd;
         };
         add(p.name, prior_log_mean(i), p.sd);
         for (std::size_t k = 0; k < p.count; ++k)

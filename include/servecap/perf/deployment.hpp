@@ -69,7 +69,11 @@ inline std::uint32_t shape_signature(Model const& m) noexcept {
     mix(m.vocab / 4096);
     mix(static_cast<std::int64_t>(m.layers.size()));
     for (Layer const& l : m.layers) {
-        for (Mixer const& x : l.mixers) mix(static_cast<std::int64_t>(x.index()));
+        for (Mixer const& x : l.mixers) { // sparse attention counts as its base: the same model before and after
+            auto const* sparse = std::get_if<SparseIndexed>(&x);
+            std::size_t const kind = sparse == nullptr ? x.index() : std::holds_alternative<Mla>(sparse->base) ? Mixer{Mla{}}.index() : Mixer{Gqa{}}.index();
+            mix(static_cast<std::int64_t>(kind));
+        }
         if (!l.ffn) continue;
         if (auto const* e = std::get_if<Moe>(&*l.ffn)) {
             mix(e->experts);
@@ -213,7 +217,7 @@ inline std::optional<SpeedRow> speed_row(BenchmarkRow const& r) {
     s.batch = std::max(1.0, s.batch);
     s.years = years_since_reference(r.date).value_or(0.0);
     s.median_ttft = r.lat_basis == "median" || r.lat_basis.find("/median") != std::string::npos;
-    s.synchronous = r.dataset == "nvgap" || r.dataset == "fixed" || r.dataset == "random";
+    s.synchronous = r.dataset == "fixed" || r.dataset == "random"; // all requests of a wave begin and end together
     s.id.model = short_model_name(r.model);
     s.id.gpu = r.gpu;
     s.id.engine = r.engine;

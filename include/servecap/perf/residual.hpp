@@ -36,9 +36,9 @@ struct ResidualKernel {
 };
 
 /// Of log TPOT; found by leave-one-group-out search.
-inline constexpr ResidualKernel kTpotResidual{.08, .05, .05, .08, .08, .03, .03};
+inline constexpr ResidualKernel kTpotResidual{.045, .05, .09, .05, .07, .03, .03};
 /// Of log TTFT.
-inline constexpr ResidualKernel kTtftResidual{.15, .12, .10, .15, .15, .08, .05, .5, 1.5, .12, 5};
+inline constexpr ResidualKernel kTtftResidual{.18, .15, .10, .18, .18, .08, .05, .5, 1.5, .12, 5};
 
 inline constexpr std::size_t kResidualRows = 48;
 

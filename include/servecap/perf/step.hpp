@@ -6,7 +6,8 @@
 //   launches      sum over layers of a time by kind (kernels of 1-2 us each; MLA, routing... have many)
 //   all-reduce    2 a layer: floor * sqrt(ranks / 8), and bytes * 2 (n - 1) / n / link
 //   dense         hypot(bytes / bandwidth, flops / peak) of attention, dense and shared weights and the head
-//   experts       the same for the distinct experts that B tokens reach: E (1 - (1 - k/E)^B) over the ranks
+//   experts       the same for the distinct experts that B tokens reach: E (1 - (1 - k/E)^B) over the ranks,
+//                 times the fullest rank's share over the mean where whole experts lie on ranks
 //   KV cache      hypot(bytes / bandwidth, attention flops / peak); windows, top-k and compressed entries are caps
 //   index keys    read whole by the layers that own an indexer;   state: read and written once
 //   prefill       B * isl / osl prompt tokens a step (closed loop in balance): flops by class + attention + links
@@ -93,6 +94,7 @@ struct PreparedSpeed {
     double link = 1;                 ///< bytes/s, one direction
     double hidden = 0;
     double ranks = 1, tp = 1, dp = 1, pp = 1;
+    bool whole_experts = false;      ///< expert parallelism over more than one rank
     ResolvedCoefs coefs;
     std::array<double, kCoefs> factor{}; ///< exp of the coefficients (date: the slope itself)
 };
@@ -270,6 +272,7 @@ inline PreparedSpeed prepare_speed(Model const& model, Layout const& layout, Gpu
     p.dp = layout.dp;
     p.pp = layout.pp;
     p.ranks = p.tp * p.dp;
+    p.whole_experts = layout.ep && p.ranks > 1;
     p.hidden = model.hidden;
     p.depth = static_cast<double>(model.layers.size());
     p.bandwidth = g.bandwidth ? g.bandwidth->value() : 1e12;
@@ -382,7 +385,7 @@ inline PrefillTimes prefill_times(PreparedSpeed const& p, double isl, std::array
     double experts = 0;
     for (std::size_t i = 0; i < p.moe_count; ++i) experts += p.moe[i].flops;
     t.flops = at(Coef::prefill_flops) *
-              ((p.attention_flops / p.rate_attention + p.dense_flops / p.rate_dense) / p.dp + experts / p.rate_expert) / p.pp;
+              ((p.attention_flops / p.rate_attention + p.dense_flops / p.rate_dense) / p.dp + at(Coef::prefill_experts) * experts / p.rate_expert) / p.pp;
     double products = 0;
     for (std::size_t i = 0; i < p.kv_count; ++i)
         products += p.kv[i].prefill_flops * std::min(0.5 * isl / p.kv[i].ratio, p.kv[i].cap);
@@ -425,8 +428,10 @@ inline StepTimes step_times(PreparedSpeed const& p, StepLoad const& load, std::a
 
     double expert_bytes = 0, expert_flops = 0;
     for (std::size_t i = 0; i < p.moe_count; ++i) {
-        expert_bytes += p.moe[i].bytes * distinct_experts(p.moe[i].experts, p.moe[i].top_k, tokens);
-        expert_flops += p.moe[i].flops * tokens;
+        double const distinct = distinct_experts(p.moe[i].experts, p.moe[i].top_k, tokens);
+        double const fullest = p.whole_experts ? 1 + at(Coef::expert_imbalance) * std::sqrt(p.ranks / distinct) : 1.0;
+        expert_bytes += p.moe[i].bytes * distinct * fullest;
+        expert_flops += p.moe[i].flops * tokens * fullest;
     }
     expert_bytes *= byte_time * at(Coef::expert_bytes);
     expert_flops *= at(Coef::flops) * at(Coef::expert_flops) / p.rate_expert;
@@ -468,8 +473,8 @@ inline StepTimes step_times(PreparedSpeed const& p, StepLoad const& load, std::a
 
 inline StepTimes step_times(PreparedSpeed const& p, StepLoad const& load) noexcept { return step_times(p, load, p.factor); }
 
-/// Time to the first token of a request that arrives while `batch` others run and `others` more wait with it.
-/// Formula: base + launches + own prefill + steps waited for + a share of the others' prefills.
+/// Time to the first token of a request in a closed loop of `users` on the replica; `step` = its decode step.
+/// Formula: base + launches + own prefill + steps waited for + a share of the others' prefills and launches.
 inline double first_token_time(PreparedSpeed const& p, StepLoad const& load, double users, double step,
                                std::array<double, kCoefs> const& f) noexcept {
     auto const at = [&](Coef c) { return f[static_cast<std::size_t>(c)]; };
@@ -477,7 +482,8 @@ inline double first_token_time(PreparedSpeed const& p, StepLoad const& load, dou
     double const chunks = std::max(1.0, load.isl / kPromptChunk);
     double const own = load.isl * prefill.a_token() * p.pp; // one prompt passes every stage
     double const wait = at(Coef::ttft_queue) * std::max(0.0, users - 1) * load.isl * prefill.a_token();
-    return at(Coef::ttft_base) + at(Coef::ttft_launch) * prefill.launch * chunks + at(Coef::ttft_flops) * own + wait +
+    double const wait_launch = at(Coef::ttft_queue_launch) * std::max(0.0, users - 1) * prefill.launch;
+    return at(Coef::ttft_base) + at(Coef::ttft_launch) * prefill.launch * chunks + at(Coef::ttft_flops) * own + wait + wait_launch +
            at(Coef::ttft_step) * step;
 }
 

@@ -1,0 +1,590 @@
+// servecap: a deployment made ready, and its speed at a number of users, with interval and evidence
+// SPDX-License-Identifier: Apache-2.0
+//
+// From the best evidence down:
+//   measured      a row of the same deployment, lengths and concurrency: used as it is
+//   interpolated  rows of the same deployment around the load: physics times the residual they show
+//   calibrated    physics with fitted coefficients, times the residual of sibling rows
+//   roofline      physics with stated efficiencies alone
+// Users of one replica and the engine's room (KV cache, state slots, max-num-seqs) give the resident
+// requests; the rest queue. A closed loop in balance fixes the running batch B:
+//   B = U * decode / (decode + ttft),  decode = osl * tpot,  output = 0.978 * U / (tpot + ttft / osl)
+// Interval: 80 %, log-normal; variance = residual not explained by rows + coefficients + noise of one run.
+
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <servecap/catalog/gpu.hpp>
+#include <servecap/catalog/model.hpp>
+#include <servecap/catalog/rows.hpp>
+#include <servecap/engine/settings.hpp>
+#include <servecap/engine/verdict.hpp>
+#include <servecap/layout/layout.hpp>
+#include <servecap/perf/coefficients.hpp>
+#include <servecap/perf/deployment.hpp>
+#include <servecap/perf/residual.hpp>
+#include <servecap/perf/step.hpp>
+#include <servecap/perf/types.hpp>
+
+namespace servecap {
+
+/// A deployment and a load of which the speed is asked. Holds references: keep them alive.
+struct SpeedRequest {
+    Model const& model;
+    GpuSet const& gpus;
+    Layout layout;
+    EngineSettings settings;
+    StartPlan const& fit;
+    Workload workload;
+    std::span<BenchmarkRow const> rows;
+    std::span<Coefficient const> coefficients;
+    std::span<Gpu const> known_gpus{}; ///< specifications of the GPUs of rows; rows on others are left out
+    std::string_view engine_name{};    ///< of rows; empty = the settings' engine
+    std::span<std::string const> row_models{}; ///< names under which rows know the model; empty = its id
+    std::string_view date{};           ///< ISO date of the software; empty = that of the newest rows
+};
+
+/// 80 % of a normal distribution lie within this many standard deviations.
+inline constexpr double kZ80 = 1.2815515655446004;
+/// Standard deviation of the log of one repeated run (0.4 % at the median within three days, 3.4 % at the 90th percentile).
+inline constexpr double kRunNoise = 0.02;
+/// The date, in years from 2026-03-01, that predictions are for: the middle of the newest rows.
+inline constexpr double kPredictionYears = 0.25;
+
+/// Speed of one replica at one load, with standard deviations of the logs.
+struct ReplicaSpeed {
+    double users = 0, resident = 0, batch = 0;
+    double tpot = 0, ttft = 0, output = 0;
+    double tpot_sd = 0, ttft_sd = 0, output_sd = 0;
+    StepTimes step;
+    bool queued = false; ///< more users than the engine runs at once
+};
+
+namespace detail {
+
+inline std::uint64_t hash_text(std::string_view s, std::uint64_t h = 1469598103934665603ull) noexcept {
+    for (char c : s) {
+        h ^= static_cast<unsigned char>(c);
+        h *= 1099511628211ull;
+    }
+    return h;
+}
+
+inline std::uint64_t hash_number(std::uint64_t v, std::uint64_t h) noexcept {
+    for (int i = 0; i < 8; ++i) {
+        h ^= (v >> (8 * i)) & 0xff;
+        h *= 1099511628211ull;
+    }
+    return h;
+}
+
+/// The levels of a deployment as keys.
+inline ResidualSite site_of(SpeedIdentity const& id, Layout const& l, std::string_view version, std::string_view month) {
+    ResidualSite s;
+    s.shape = hash_number(id.shape, 7);
+    s.shape_engine = hash_text(id.engine, s.shape);
+    s.shape_family = hash_text(id.family, s.shape + 1);
+    s.name = hash_text(id.model, s.shape + 2);
+    s.group = hash_text(id.gpu, hash_text(id.engine, s.shape + 3)); // siblings of one shape run alike
+    std::uint64_t d = hash_text(id.precision, s.group + 4);
+    for (std::int32_t v : {l.tp, l.pp, l.dp, l.ep ? 1 : 0}) d = hash_number(static_cast<std::uint64_t>(v), d);
+    s.deployment = hash_text(id.speculation, d);
+    s.version = hash_text(month, hash_text(version, s.deployment + 5));
+    return s;
+}
+
+inline std::string_view month_of(std::string_view date) noexcept { return date.substr(0, std::min<std::size_t>(7, date.size())); }
+
+} // namespace detail
+
+/// Where a row stands among others.
+inline ResidualSite residual_site(SpeedRow const& s) {
+    ResidualSite site = detail::site_of(s.id, s.layout, s.row->engine_version, detail::month_of(s.row->date));
+    site.log_users = std::log(std::max(1.0, s.concurrency));
+    site.log_isl = std::log(std::max(1.0, s.isl));
+    site.log_osl = std::log(s.osl);
+    return site;
+}
+
+/// The name under which rows know an engine.
+inline std::string row_engine_name(SpeedRequest const& r) {
+    return std::string{r.engine_name.empty() ? to_string(r.settings.engine) : r.engine_name};
+}
+
+/// The precision label of the weights as loaded.
+inline std::string weights_label(Model const& m, EngineSettings const& s) {
+    if (s.weights_dtype && *s.weights_dtype != "auto") return fold_name(*s.weights_dtype);
+    return m.quant.label;
+}
+
+/// Labels of rows name a mixed checkpoint by its experts ("mxfp4", "fp4"), cards by all of it ("fp8+mxfp4").
+inline bool same_precision(std::string_view row, std::string_view asked) noexcept {
+    if (row == asked) return true;
+    auto const is_mixed = [](std::string_view s) { return s == "fp8+mxfp4" || s == "fp8+fp4" || s == "fp4"; };
+    return (is_mixed(asked) && (row == "fp4" || row == "mxfp4")) || (is_mixed(row) && (asked == "fp4" || asked == "mxfp4"));
+}
+
+/// A deployment made ready: one prediction costs about a microsecond and allocates nothing.
+class PreparedDeployment {
+public:
+    explicit PreparedDeployment(SpeedRequest const& r) : isl_{static_cast<double>(r.workload.isl.value())},
+                                                         osl_{std::max(2.0, static_cast<double>(r.workload.osl.value()))},
+                                                         cache_hit_{std::clamp(r.workload.cache_hit, 0.0, 1.0)} {
+        CoefficientTable const table{r.coefficients};
+        layout_ = r.layout;
+        replicas_ = std::max<std::int32_t>(1, layout_.replicas);
+        layout_.replicas = 1;
+        std::string const label = weights_label(r.model, r.settings);
+        Model const loaded = model_as(r.model, label);
+        id_.shape = shape_signature(r.model);
+        id_.model = short_model_name(r.row_models.empty() ? std::string_view{r.model.id} : std::string_view{r.row_models.front()});
+        id_.layer_class = layer_class(r.model);
+        id_.gpu = r.gpus.gpu.id;
+        id_.family = architecture_family(r.gpus.gpu);
+        id_.engine = row_engine_name(r);
+        id_.precision = loaded.quant.label;
+        if (r.settings.speculative_tokens > 0)
+            id_.speculation = r.settings.speculative_method.empty() ? "mtp" : r.settings.speculative_method;
+
+        collect_rows(r, table);
+        if (matching_label_) id_.precision = *matching_label_;
+        physics_ = prepare_speed(loaded, layout_, r.gpus, kv_options(r.settings, loaded));
+        CoefContext const context{id_, layout_.dp > 1, layout_.ep, false, false};
+        set_coefs(physics_, resolve_coefs(table, context));
+        years_ = r.date.empty() ? kPredictionYears : years_since_reference(r.date).value_or(0.0);
+        room(r);
+        site_ = detail::site_of(id_, layout_, r.settings.version, detail::month_of(r.date));
+        site_.log_users = std::log(16.0);
+        site_.log_isl = std::log(std::max(1.0, isl_));
+        site_.log_osl = std::log(osl_);
+        learn(r, loaded, table);
+        coefficient_widths();
+        auto const scale = [&](std::string const& name) {
+            // Only wider: few groups of a kind that happen to fit well are no reason for more trust.
+            double const family = std::max(0.0, table.value_or(name + ".family:" + id_.family, 0.0));
+            double const layers = std::max(0.0, table.value_or(name + ".class:" + id_.layer_class, 0.0));
+            return std::exp(2 * std::min(family + layers, 1.1));
+        };
+        tpot_scale_ = scale("width.tpot");
+        ttft_scale_ = scale("width.ttft");
+        for (std::size_t i = 0; i < kGrid; ++i) {
+            double const log_users = kGridStep * static_cast<double>(i);
+            tpot_grid_[i] = tpot_.at(log_users, site_.log_isl, site_.log_osl);
+            ttft_grid_[i] = ttft_.at(log_users, site_.log_isl, site_.log_osl);
+        }
+    }
+
+    [[nodiscard]] PreparedSpeed const& physics() const noexcept { return physics_; }
+    [[nodiscard]] SpeedIdentity const& identity() const noexcept { return id_; }
+    [[nodiscard]] std::int32_t replicas() const noexcept { return replicas_; }
+    [[nodiscard]] double slots() const noexcept { return slots_; } ///< requests that one replica runs at once
+    [[nodiscard]] BoundBy slots_bound() const noexcept { return slots_bound_; }
+    [[nodiscard]] std::vector<SpeedRow> const& rows() const noexcept { return rows_; }
+    [[nodiscard]] LocalResidual const& tpot_residual() const noexcept { return tpot_; }
+    [[nodiscard]] LocalResidual const& ttft_residual() const noexcept { return ttft_; }
+    [[nodiscard]] bool fitted() const noexcept { return physics_.coefs.fitted; }
+
+    /// The load that `batch` running requests are.
+    [[nodiscard]] StepLoad load(double batch) const noexcept {
+        StepLoad l;
+        l.batch = batch;
+        l.isl = std::max(1.0, isl_ * (1 - cache_hit_));
+        l.osl = osl_;
+        l.context = isl_ + osl_ / 2;
+        l.years = years_;
+        return l;
+    }
+
+    /// Speed of one replica with `users` users of its own.
+    [[nodiscard]] ReplicaSpeed at(double users) const noexcept {
+        ReplicaSpeed s;
+        s.users = std::max(1.0, users);
+        s.resident = std::min(s.users, slots_);
+        s.queued = s.users > slots_;
+        double const log_users = std::log(s.resident);
+        ResidualGuess const gt = guess(tpot_grid_, log_users), gf = guess(ttft_grid_, log_users);
+        double const up_t = std::exp(gt.mean), up_f = std::exp(gf.mean);
+        s.batch = s.resident;
+        double first = 0;
+        for (int i = 0; i < 3; ++i) {
+            s.step = step_times(physics_, load(s.batch));
+            s.tpot = s.step.total * up_t;
+            first = first_token_time(physics_, load(s.batch), s.resident, s.tpot, physics_.factor) * up_f;
+            double const decode = s.tpot * osl_;
+            double const b = std::max(1.0, s.resident * decode / (decode + first));
+            bool const settled = std::fabs(b - s.batch) < 0.01 * s.batch;
+            s.batch = b;
+            if (settled) break;
+        }
+        double const decode = s.tpot * osl_;
+        double const rate = s.resident / (decode + first); // requests a second that leave
+        s.ttft = s.queued ? s.users / rate - decode : first;
+        s.output = closed_loop_share(s.users) * rate * osl_;
+        double const vt = tpot_scale_ * (gt.variance + width(tpot_width_, log_users) * shrink(gt.variance, kTpotResidual)) +
+                          kRunNoise * kRunNoise;
+        double const vf = ttft_scale_ * (gf.variance + width(ttft_width_, log_users) * shrink(gf.variance, kTtftResidual)) +
+                          4 * kRunNoise * kRunNoise;
+        double const share = first / (decode + first);
+        s.tpot_sd = std::sqrt(vt);
+        double const own = std::sqrt(vf);
+        // A slow prefill slows both, so their errors go together (correlation 0.5); the identity itself holds to 3 %.
+        double const both = share * (1 - share) * std::sqrt(vt * vf);
+        s.output_sd = std::sqrt((1 - share) * (1 - share) * vt + share * share * vf + both + 0.03 * 0.03);
+        // A queue's wait follows the rate of the whole, so its error is that of the rate.
+        s.ttft_sd = s.queued ? std::max(own * first / s.ttft, s.output_sd * (s.users / rate) / s.ttft) : own;
+        return s;
+    }
+
+    /// The nearest row of the same deployment at this load, if one was measured there.
+    [[nodiscard]] SpeedRow const* measured(double users) const noexcept {
+        SpeedRow const* best = nullptr;
+        for (SpeedRow const& s : rows_) {
+            if (!same_deployment(s) || std::fabs(s.concurrency - users) > 0.02 * users) continue;
+            if (!same_lengths(s) || cache_hit_ > 0) continue;
+            if (best == nullptr || prefer(s, *best)) best = &s;
+        }
+        return best;
+    }
+
+    /// Rows of the same deployment enclose the load (or touch it within a third) at lengths within a factor of 1.5.
+    [[nodiscard]] bool enclosed(double users) const noexcept {
+        bool below = false, above = false;
+        for (SpeedRow const& s : rows_) {
+            if (!same_deployment(s) || !near_lengths(s)) continue;
+            if (s.concurrency <= users * 1.34) below = true;
+            if (s.concurrency >= users / 1.34) above = true;
+        }
+        return below && above;
+    }
+
+    /// The load lies beyond ten times what rows of this model (or any row, without them) cover.
+    [[nodiscard]] bool extrapolated(double users) const noexcept {
+        double most_users = 0, most_isl = 0, most_osl = 0;
+        for (SpeedRow const& s : rows_) {
+            most_users = std::max(most_users, s.concurrency);
+            most_isl = std::max(most_isl, s.isl);
+            most_osl = std::max(most_osl, s.osl);
+        }
+        if (rows_.empty()) {
+            most_users = 512;
+            most_isl = 8192;
+            most_osl = 8192;
+        }
+        return users > 10 * most_users || isl_ > 10 * most_isl || osl_ > 10 * most_osl;
+    }
+
+    [[nodiscard]] bool same_deployment(SpeedRow const& s) const noexcept {
+        return s.id.model == id_.model && s.id.gpu == id_.gpu && s.id.engine == id_.engine && s.layout == layout_ &&
+               s.id.speculation == id_.speculation && same_precision(s.id.precision, id_.precision);
+    }
+
+private:
+    [[nodiscard]] bool same_lengths(SpeedRow const& s) const noexcept {
+        auto const close = [](double a, double b) { return std::fabs(a - b) <= 0.03 * std::max(a, b); };
+        double const isl = s.row->isl.value_or(s.isl), osl = s.row->osl.value_or(s.osl);
+        return (close(isl, isl_) && close(osl, osl_)) || (close(s.isl, isl_) && close(s.osl, osl_));
+    }
+    [[nodiscard]] bool near_lengths(SpeedRow const& s) const noexcept {
+        auto const close = [](double a, double b) { return a <= 1.5 * b && b <= 1.5 * a; };
+        return close(s.isl, isl_) && close(s.osl, osl_);
+    }
+    static bool prefer(SpeedRow const& a, SpeedRow const& b) noexcept {
+        if (a.row->origin.user != b.row->origin.user) return a.row->origin.user;
+        if (a.median_ttft != b.median_ttft) return !a.median_ttft;
+        if ((a.output > 0) != (b.output > 0)) return a.output > 0;
+        return a.row->date > b.row->date;
+    }
+    static PrepareOptions kv_options(EngineSettings const& s, Model const& loaded) {
+        PrepareOptions o;
+        bool const quantised = loaded.quant.label != "bf16" && loaded.quant.label != "fp16";
+        o.kv = quantised ? KvFormat::fp8 : KvFormat::bf16; // what measured rows of such checkpoints run with
+        if (s.kv_cache_dtype) {
+            std::string const k = fold_name(*s.kv_cache_dtype);
+            if (k == "bf16" || k == "bfloat16") o.kv = KvFormat::bf16;
+            else if (k == "fp16" || k == "float16") o.kv = KvFormat::fp16;
+            else if (k.find("nvfp4") != std::string::npos) o.kv = KvFormat::nvfp4;
+            else if (k.find("fp8") != std::string::npos) o.kv = KvFormat::fp8;
+        }
+        return o;
+    }
+
+    /// Rows of this model, and of models of the same shape, that may teach.
+    void collect_rows(SpeedRequest const& r, CoefficientTable const& table) {
+        for (BenchmarkRow const& b : r.rows) {
+            if (!b.origin.user && !may_calibrate(b)) continue;
+            std::string const name = short_model_name(b.model);
+            bool own = name == id_.model;
+            for (std::string const& known : r.row_models) own = own || name == short_model_name(known);
+            if (!own) {
+                auto const* shape = table.find("shape." + name);
+                if (shape == nullptr || static_cast<std::uint32_t>(shape->value) != id_.shape) continue;
+            }
+            auto s = speed_row(b);
+            if (!s) continue;
+            if (own) s->id.model = id_.model;
+            s->id.shape = id_.shape;
+            s->id.layer_class = id_.layer_class;
+            Gpu const* g = gpu_of(r, b.gpu);
+            if (g == nullptr) continue;
+            s->id.family = architecture_family(*g);
+            if (s->id.precision.empty()) s->id.precision = id_.precision;
+            if (own && !matching_label_ && same_precision(s->id.precision, id_.precision)) matching_label_ = s->id.precision;
+            rows_.push_back(*std::move(s));
+        }
+    }
+    static Gpu const* gpu_of(SpeedRequest const& r, std::string_view id) noexcept {
+        if (r.gpus.gpu.id == id) return &r.gpus.gpu;
+        for (Gpu const& g : r.known_gpus)
+            if (g.id == id) return &g;
+        return nullptr;
+    }
+
+    /// Requests that one replica runs at once.
+    void room(SpeedRequest const& r) {
+        slots_ = 1e9;
+        StartPlan const& f = r.fit;
+        double const dp = layout_.dp;
+        auto const bound = [&](double n, BoundBy by) {
+            if (n < slots_) {
+                slots_ = n;
+                slots_bound_ = by;
+            }
+        };
+        if (f.max_num_seqs.value() > 0) bound(static_cast<double>(f.max_num_seqs.value()) * dp, BoundBy::max_num_seqs);
+        if (f.state_slots && *f.state_slots > 0) bound(static_cast<double>(*f.state_slots) * dp, BoundBy::state_slots);
+        Tokens const request{static_cast<std::int64_t>(isl_ + osl_ / 2)}; // what a running request holds on average
+        if (!f.pages_of_request.empty() || f.pool.value() > 0)
+            bound(std::max(1.0, static_cast<double>(requests_with_room(f, request))) * dp, BoundBy::kv_room);
+        else if (f.kv_tokens.value() > 0)
+            bound(std::max(1.0, std::floor(f.kv_tokens / request)) * dp, BoundBy::kv_room);
+    }
+
+    /// Residuals of the rows most alike.
+    void learn(SpeedRequest const& r, Model const& loaded, CoefficientTable const& table) {
+        struct Made { // rows of one deployment share physics and coefficients
+            std::string gpu, precision, engine;
+            Layout layout;
+            bool synchronous = false, median = false;
+            PreparedSpeed speed;
+        };
+        std::vector<Made> made;
+        std::vector<ResidualRow> tpot, ttft;
+        std::vector<std::pair<double, std::size_t>> order;
+        for (std::size_t i = 0; i < rows_.size(); ++i) {
+            SpeedRow const& s = rows_[i];
+            if (s.id.speculation != id_.speculation) continue;
+            order.emplace_back(-covariance(kTpotResidual, residual_site(s), site_), i);
+        }
+        std::stable_sort(order.begin(), order.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
+        if (order.size() > 2 * kResidualRows) order.resize(2 * kResidualRows);
+        for (auto const& [c, i] : order) {
+            SpeedRow const& s = rows_[i];
+            PreparedSpeed const* p = nullptr;
+            Made const* alike = nullptr;
+            for (Made const& m : made) {
+                if (m.gpu != s.id.gpu || m.precision != s.id.precision || m.layout != s.layout) continue;
+                alike = &m;
+                if (m.engine == s.id.engine && m.synchronous == s.synchronous && m.median == s.median_ttft) p = &m.speed;
+            }
+            if (p == nullptr) {
+                PreparedSpeed fresh;
+                if (alike != nullptr) {
+                    fresh = alike->speed;
+                } else {
+                    Gpu const* g = gpu_of(r, s.id.gpu);
+                    if (g == nullptr) continue;
+                    GpuSet set{*g, s.layout.gpus_per_replica(), 1};
+                    bool const same_formats = same_precision(s.id.precision, id_.precision);
+                    Model const other = same_formats ? loaded : model_as(r.model, s.id.precision);
+                    fresh = prepare_speed(other, s.layout, set, kv_options({}, other));
+                }
+                CoefContext const context{s.id, s.layout.dp > 1, s.layout.ep, s.synchronous, s.median_ttft};
+                set_coefs(fresh, resolve_coefs(table, context));
+                made.push_back({s.id.gpu, s.id.precision, s.id.engine, s.layout, s.synchronous, s.median_ttft, std::move(fresh)});
+                p = &made.back().speed;
+            }
+            PreparedSpeed const& q = *p;
+            ResidualSite const site = residual_site(s);
+            StepLoad l;
+            l.batch = s.batch;
+            l.isl = s.isl;
+            l.osl = s.osl;
+            l.context = s.isl + s.osl / 2;
+            l.years = s.years;
+            double const step = step_times(q, l).total;
+            double const extra = s.queued ? 0.15 : 0.0;
+            if (s.tpot > 0) tpot.push_back({site, std::log(s.tpot / step), std::max(extra, s.tpot_derived ? 0.07 : 0.0)});
+            if (s.ttft > 0 && !s.ttft_derived && !s.queued) {
+                double const t = first_token_time(q, l, s.concurrency, s.tpot > 0 ? s.tpot : step, q.factor);
+                ttft.push_back({site, std::log(s.ttft / t), 0.0});
+            }
+        }
+        tpot_ = LocalResidual{kTpotResidual, tpot, site_};
+        ttft_ = LocalResidual{kTtftResidual, ttft, site_};
+    }
+    /// Variance that the coefficients leave, at users of 1, 4, 16... 4096, by numeric derivatives.
+    void coefficient_widths() noexcept {
+        for (std::size_t i = 0; i < kWidths; ++i) {
+            double const users = std::pow(4.0, static_cast<double>(i));
+            StepLoad const l = load(users);
+            double const t0 = std::log(step_times(physics_, l).total);
+            double const f0 = std::log(first_token_time(physics_, l, users, std::exp(t0), physics_.factor));
+            double vt = 0, vf = 0;
+            for (std::size_t c = 0; c < kCoefs; ++c) {
+                std::array<double, kCoefs> f = physics_.factor;
+                bool const date = c == static_cast<std::size_t>(Coef::date);
+                double const h = 1e-3;
+                f[c] = date ? f[c] + h : f[c] * (1 + h);
+                double const dt = (std::log(step_times(physics_, l, f).total) - t0) / h;
+                double const df = (std::log(first_token_time(physics_, l, users, std::exp(t0 + dt * h), f)) - f0) / h;
+                vt += dt * dt * physics_.coefs.variance[c];
+                vf += df * df * physics_.coefs.variance[c];
+            }
+            tpot_width_[i] = vt;
+            ttft_width_[i] = vf;
+        }
+    }
+    static constexpr std::size_t kWidths = 7;
+    static double width(std::array<double, kWidths> const& w, double log_users) noexcept {
+        double const x = std::clamp(log_users / std::log(4.0), 0.0, static_cast<double>(kWidths - 1) - 1e-9);
+        auto const i = static_cast<std::size_t>(x);
+        double const f = x - static_cast<double>(i);
+        return w[i] * (1 - f) + w[i + 1] * f;
+    }
+    /// The residual between points of the grid: it is smooth over 1.5 in log users, the grid's step is 0.25.
+    static constexpr std::size_t kGrid = 41;
+    static constexpr double kGridStep = 0.25;
+    static ResidualGuess guess(std::array<ResidualGuess, kGrid> const& g, double log_users) noexcept {
+        double const x = std::clamp(log_users / kGridStep, 0.0, static_cast<double>(kGrid - 1) - 1e-9);
+        auto const i = static_cast<std::size_t>(x);
+        double const f = x - static_cast<double>(i);
+        return {g[i].mean * (1 - f) + g[i + 1].mean * f, g[i].variance * (1 - f) + g[i + 1].variance * f};
+    }
+    /// Rows that pin the residual pin physics and residual together.
+    static double shrink(double variance, ResidualKernel const& k) noexcept { return variance / prior_variance(k); }
+
+    double isl_, osl_, cache_hit_;
+    double years_ = kPredictionYears;
+    double tpot_scale_ = 1, ttft_scale_ = 1; ///< of variances: families and classes that predictions fit worse or better
+    double slots_ = 1e9;
+    BoundBy slots_bound_ = BoundBy::max_num_seqs;
+    Layout layout_;
+    std::int32_t replicas_ = 1;
+    SpeedIdentity id_;
+    std::optional<std::string> matching_label_;
+    PreparedSpeed physics_;
+    ResidualSite site_;
+    std::vector<SpeedRow> rows_;
+    LocalResidual tpot_, ttft_;
+    std::array<double, kWidths> tpot_width_{}, ttft_width_{};
+    std::array<ResidualGuess, kGrid> tpot_grid_{}, ttft_grid_{};
+};
+
+namespace detail {
+
+template <class Q>
+Interval<Q> log_interval(double value, double sd) noexcept {
+    double const f = std::exp(kZ80 * sd);
+    return {Q{value}, Q{value / f}, Q{value * f}};
+}
+
+/// What takes most of a step.
+inline BoundBy bound_of(StepTimes const& s) noexcept {
+    double memory = s[StepTerm::index_keys] + s[StepTerm::state], compute = s[StepTerm::prefill];
+    (s.dense_by_flops ? compute : memory) += s[StepTerm::dense];
+    (s.experts_by_flops ? compute : memory) += s[StepTerm::experts];
+    (s.kv_by_flops ? compute : memory) += s[StepTerm::kv_cache];
+    double const links = s[StepTerm::allreduce_floor] + s[StepTerm::allreduce_bytes];
+    double const overhead = s[StepTerm::launches] + s[StepTerm::prefill_launches] + s[StepTerm::host];
+    double const most = std::max({memory, compute, links, overhead});
+    return most == memory ? BoundBy::memory : most == compute ? BoundBy::compute : most == links ? BoundBy::communication : BoundBy::overhead;
+}
+
+inline void add_evidence(std::vector<Evidence>& all, SpeedRow const& s) {
+    for (Evidence& e : all)
+        if (e.source == s.row->source && e.url == s.row->url) {
+            ++e.rows;
+            if (s.row->date > e.date) e.date = s.row->date;
+            return;
+        }
+    all.push_back({s.row->source, s.row->url, s.row->date, 1});
+}
+
+} // namespace detail
+
+/// Speed at `users` users of the whole deployment.
+inline SpeedPoint speed_at(PreparedDeployment const& d, SpeedRequest const& r, Requests users) {
+    SpeedPoint p;
+    double const all = std::max(1.0, static_cast<double>(users.value()));
+    double const replicas = d.replicas();
+    double const active = std::min(replicas, all);
+    double const each = all / active;
+    double const isl = static_cast<double>(r.workload.isl.value()), osl = static_cast<double>(r.workload.osl.value());
+    ReplicaSpeed const s = d.at(each);
+    p.concurrency = users;
+    p.resident = Requests{static_cast<std::int64_t>(std::llround(std::min(all, d.slots() * replicas)))};
+    p.isl = r.workload.isl;
+    p.osl = r.workload.osl;
+    p.bound_by = s.queued ? d.slots_bound() : detail::bound_of(s.step);
+    double tpot = s.tpot, ttft = s.ttft, output = s.output * active;
+    double tpot_sd = s.tpot_sd, ttft_sd = s.ttft_sd, output_sd = s.output_sd;
+    SpeedRow const* m = d.measured(each);
+    if (m != nullptr && !s.queued) {
+        p.basis = Basis::measured;
+        if (m->tpot > 0) {
+            tpot = m->tpot;
+            tpot_sd = kRunNoise;
+        }
+        if (m->ttft > 0) {
+            ttft = m->ttft;
+            ttft_sd = 2 * kRunNoise;
+        }
+        output = m->output > 0 ? m->output * active : closed_loop_share(each) * all / (tpot + ttft / osl);
+        output_sd = kRunNoise;
+        detail::add_evidence(p.evidence, *m);
+    } else if (d.enclosed(each)) {
+        p.basis = Basis::interpolated;
+    } else {
+        p.basis = d.fitted() || d.tpot_residual().size() > 0 ? Basis::calibrated : Basis::roofline;
+    }
+    if (p.evidence.empty())
+        for (SpeedRow const& row : d.rows())
+            if (p.basis == Basis::interpolated ? d.same_deployment(row) : true) detail::add_evidence(p.evidence, row);
+    p.extrapolated = p.basis != Basis::measured && d.extrapolated(each);
+    if (p.extrapolated) {
+        tpot_sd *= 1.5;
+        ttft_sd *= 1.5;
+        output_sd *= 1.5;
+    }
+    p.tpot = detail::log_interval<Seconds>(tpot, tpot_sd);
+    p.ttft = detail::log_interval<Seconds>(ttft, ttft_sd);
+    p.output = detail::log_interval<TokensPerSecond>(output, output_sd);
+    double const ratio = isl / std::max(1.0, osl);
+    p.input = detail::log_interval<TokensPerSecond>(output * ratio, output_sd);
+    p.total = detail::log_interval<TokensPerSecond>(output * (1 + ratio), output_sd);
+    p.per_user = detail::log_interval<TokensPerSecond>(1 / tpot, tpot_sd);
+    p.per_gpu = detail::log_interval<TokensPerSecond>(output / std::max(1, r.layout.gpus()), output_sd);
+    return p;
+}
+
+/// The concurrencies asked for, or powers of two up to what is resident (256 at most).
+inline std::vector<Requests> concurrencies_of(Workload const& w, double resident) {
+    if (!w.concurrency.empty()) return w.concurrency;
+    std::vector<Requests> list;
+    std::int64_t const top = static_cast<std::int64_t>(std::clamp(std::floor(resident), 1.0, 256.0));
+    for (std::int64_t c = 1; c <= top; c *= 2) list.push_back(Requests{c});
+    return list;
+}
+
+} // namespace servecap
