@@ -98,7 +98,7 @@ std::map<std::string, std::map<std::string, KnownGap>> const kKnownGaps{
 
 TEST_CASE("every card is read, and its figures are the sums of its tensors", "[io][cards]") {
     auto const names = card_names();
-    REQUIRE(names.size() >= 166);
+    REQUIRE(names.size() >= 200);
     for (std::string const& name : names) {
         INFO(name);
         auto const m = model_from_config(card_text(name), name);
@@ -568,4 +568,110 @@ TEST_CASE("every alias of names.csv leads to a card", "[io][store]") {
         ++seen;
     }
     CHECK(seen > 300);
+}
+
+TEST_CASE("a quantized card is its base with other formats", "[io][cards]") {
+    for (auto const& [made, base] : std::vector<std::pair<char const*, char const*>>{{"Qwen3-32B-FP8", "Qwen3-32B"},
+                                                                                     {"Qwen3-30B-A3B-FP8", "Qwen3-30B-A3B"},
+                                                                                     {"Qwen3-235B-A22B-FP8", "Qwen3-235B-A22B"},
+                                                                                     {"Qwen3-235B-A22B-NVFP4", "Qwen3-235B-A22B"},
+                                                                                     {"Qwen3-VL-32B-Thinking", "Qwen3-VL-32B-Instruct"},
+                                                                                     {"Llama-3.1-70B-Instruct-FP8", "Llama-3.1-70B"},
+                                                                                     {"DeepSeek-V3.1-NVFP4", "DeepSeek-V3"},
+                                                                                     {"DeepSeek-V3.2-NVFP4", "DeepSeek-V3.2"},
+                                                                                     {"DeepSeek-V4-Flash-NVFP4", "DeepSeek-V4-Flash"},
+                                                                                     {"DeepSeek-V4-Pro-NVFP4", "DeepSeek-V4-Pro"},
+                                                                                     {"DeepSeek-V4.1-Flash-NVFP4", "DeepSeek-V4.1-Flash"},
+                                                                                     {"GLM-5-FP8", "GLM-5"},
+                                                                                     {"GLM-5-NVFP4", "GLM-5"},
+                                                                                     {"GLM-5.1-FP8", "GLM-5.1"},
+                                                                                     {"GLM-5.1-NVFP4", "GLM-5.1"},
+                                                                                     {"GLM-5.2-NVFP4", "GLM-5.2"},
+                                                                                     {"Kimi-K2.5-NVFP4", "Kimi-K2.5"},
+                                                                                     {"MiniMax-M2.5-NVFP4", "MiniMax-M2.5"},
+                                                                                     {"MiniMax-M2.7-NVFP4", "MiniMax-M2.7"},
+                                                                                     {"MiniMax-M3-NVFP4", "MiniMax-M3"},
+                                                                                     {"Gemma-4-26B-A4B-NVFP4", "Gemma-4-26B-A4B"},
+                                                                                     {"Qwen3.5-122B-A10B-NVFP4", "Qwen3.5-122B-A10B"},
+                                                                                     {"Qwen3.5-397B-A17B-NVFP4", "Qwen3.5-397B-A17B"},
+                                                                                     {"Step-3.7-Flash-FP8", "Step-3.7-Flash"},
+                                                                                     {"Nemotron-3-Super-120B-A12B-NVFP4", "Nemotron-3-Super-120B-A12B"},
+                                                                                     {"Nemotron-3-Super-120B-A12B-FP8", "Nemotron-3-Super-120B-A12B"},
+                                                                                     {"Nemotron-3-Ultra-550B-A55B-NVFP4", "Nemotron-3-Ultra-550B-A55B-BF16"},
+                                                                                     {"Nemotron-3-Ultra-550B-A55B-FP8", "Nemotron-3-Ultra-550B-A55B-BF16"},
+                                                                                     {"NVIDIA-Nemotron-3-Nano-30B-A3B-NVFP4", "Nemotron-3-Nano-30B-A3B-BF16"}}) {
+        INFO(made);
+        Model const q = card(made), b = card(base);
+        CHECK(total_params(q) == total_params(b));
+        CHECK(active_params(q) == active_params(b));
+        CHECK(q.layers.size() == b.layers.size());
+        CHECK(q.max_context.value() > 0);
+        if (std::string_view{made}.ends_with("FP8")) CHECK(q.quant.label == "fp8");
+        if (std::string_view{made}.ends_with("NVFP4")) CHECK(q.quant[TensorClass::routed_expert].format == Format::nvfp4);
+    }
+}
+
+TEST_CASE("published sizes of quantized checkpoints", "[io][cards]") {
+    // On disk, so with headers and tokenizer: a little more than the tensors.
+    auto const within = [](char const* name, double bytes, double tolerance) {
+        INFO(name);
+        double const have = static_cast<double>(stored_bytes(card(name)).total.value());
+        CHECK(have <= bytes * (1 + 1e-9));
+        CHECK(have >= bytes * (1 - tolerance));
+    };
+    within("NVIDIA-Nemotron-3-Nano-30B-A3B-NVFP4", 19342796720.0, 0.001);
+    within("Nemotron-3-Ultra-550B-A55B-NVFP4", 352.35e9, 0.0015); // "352.3 GB"
+    within("Nemotron-3.5-Lightning-30B-A3B-NVFP4", 22.5e9, 0.05);  // "22 GB"
+}
+
+TEST_CASE("quantization: projections of latent attention that the list names apart", "[io][quant]") {
+    Model const m = card("DeepSeek-V3.1-NVFP4"); // q_a, q_b, kv_a, kv_b stay; o_proj is quantized
+    CHECK(m.quant[TensorClass::attention].format == Format::bf16);
+    REQUIRE(m.quant.mla_out);
+    CHECK(m.quant.mla_out->format == Format::nvfp4);
+    CHECK_FALSE(m.quant.mla_kv_b);
+    int seen = 0;
+    for (WeightTensor const& t : weight_tensors(m))
+        if (t.layer == 5 && t.name == "o_proj") seen += t.format.format == Format::nvfp4 ? 1 : 100;
+    CHECK(seen == 1);
+    CHECK_FALSE(card("DeepSeek-V3").quant.mla_out);
+    auto const plain = load_as(m, "bf16");
+    REQUIRE(plain);
+    CHECK_FALSE(plain->quant.mla_out);
+}
+
+TEST_CASE("Nemotron NAS: layers with their own heads and widths, or without a part", "[io]") {
+    Model const m = card("Llama-3.3-Nemotron-Super-49B-v1");
+    CHECK(m.layers.size() == 80);
+    std::size_t attention = 0;
+    for (Layer const& l : m.layers) {
+        attention += l.mixers.size();
+        CHECK(l.norms == static_cast<std::int32_t>(l.mixers.size() + (l.ffn ? 1 : 0)));
+    }
+    CHECK(attention == 49);
+    CHECK(total_params(m) == Params{49867145216}); // the checkpoint's own count
+    auto const block = [](std::string const& attention_part, std::string const& ffn) {
+        std::string const one = R"({"attention":{)" + attention_part + R"(},"ffn":{)" + ffn + "}}";
+        return line_of(model_from_config(small(R"("block_configs":[)" + one + "," + one + "],", "DeciLMForCausalLM"), "x"));
+    };
+    CHECK(block(R"("n_heads_in_group":2)", R"("ffn_mult":1.5)") == "accepted");
+    CHECK(block(R"("no_op":true)", R"("no_op":true)") != "accepted");
+    CHECK(block(R"("n_heads_in_group":2)", R"("ffn_mult":-1)").find("ffn_mult") != std::string::npos);
+    CHECK(block(R"("replace_with_linear":true)", R"("ffn_mult":1)").find("linear") != std::string::npos);
+    CHECK(block(R"("n_heads_in_group":0)", R"("ffn_mult":1)").find("n_heads_in_group") != std::string::npos);
+    CHECK(line_of(model_from_config(small(R"("block_configs":[],)", "DeciLMForCausalLM"), "x")).find("2 layers") != std::string::npos);
+    CHECK(line_of(model_from_config(small("", "DeciLMForCausalLM"), "x")).find("block_configs") != std::string::npos);
+}
+
+TEST_CASE("json: NaN and Infinity as Python writes them are nulls", "[io][json]") {
+    auto const v = parse_json(R"({"a": [0.0, Infinity, -Infinity, NaN], "NaN": "Infinity \" NaN", "b": 1})", "f");
+    REQUIRE(v);
+    CHECK((*v)["a"].size() == 4);
+    CHECK((*v)["a"][1].is_null());
+    CHECK((*v)["a"][3].is_null());
+    CHECK((*v)["NaN"] == "Infinity \" NaN");
+    CHECK((*v)["b"] == 1);
+    CHECK_FALSE(parse_json(R"({"a": Infinit})", "f"));
+    CHECK_FALSE(parse_json(R"({"a": NaNInfinity)", "f"));
+    CHECK(parse_json(R"({"a": "NaN"})", "f"));
 }

@@ -265,6 +265,8 @@ struct QuantPlan {
     std::string method;         ///< quant_method of the block; empty: none
     WeightFormat of[kTensorClasses]{};
     std::vector<LayerFormat> exceptions; ///< sorted by layer
+    std::optional<WeightFormat> mla_out;  ///< o_proj of latent attention, where it differs from its class
+    std::optional<WeightFormat> mla_kv_b; ///< kv_b_proj, the same
     bool mtp_as_trunk = false;  ///< MTP layers are quantised like the trunk; else they have the format of class mtp
 
     WeightFormat const& operator[](TensorClass c) const noexcept { return of[static_cast<std::size_t>(c)]; }

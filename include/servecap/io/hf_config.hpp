@@ -297,6 +297,8 @@ inline Result<Model> model_from_json(Json const& root, std::string_view name, Co
         build_llama(c);
         m.inferred.emplace_back("attention (assumed to be plain grouped attention: the architecture is not known)");
     }
+    if (!error && std::all_of(m.layers.begin(), m.layers.end(), [](Layer const& l) { return l.mixers.empty(); }))
+        c.t.mistake(ErrorCode::unsupported, "num_hidden_layers", "no layer has attention or a state", "expected a model that generates text");
     for (Layer const& l : m.layers)
         if (auto const* e = l.ffn ? std::get_if<Moe>(&*l.ffn) : nullptr; e != nullptr && e->top_k > e->experts + e->zero_experts)
             c.t.mistake(ErrorCode::bad_value, "num_experts_per_tok", std::to_string(e->top_k) + " of " + std::to_string(e->experts) + " experts",

@@ -285,6 +285,55 @@ inline void build_starcoder2(Config& c) {
     bool const bias = c.t.flag({"use_bias"}, true);
     build_plain(c, {.qkv_bias = bias, .o_bias = bias, .mlp_bias = bias, .gated = false, .norm_bias = true});
 }
+/// MiMo-7B: a Qwen 2 with one module of prediction.
+inline void build_mimo_7b(Config& c) {
+    build_qwen2(c);
+    Layer mtp;
+    mtp.mixers.push_back(read_gqa(c, {.qkv_bias = true}));
+    mtp.ffn = Dense{read_width(c, {"intermediate_size"})};
+    add_mtp(c, read_mtp_modules(c), {mtp});
+}
+
+/// Nemotron NAS (DeciLM): every layer has its own number of KV heads and FFN width, and may lack either part.
+/// Widths are 2/3 of the multiple of the hidden size, up to the next 256 (configuration_decilm.py).
+inline void build_deci(Config& c) {
+    Json const* blocks = c.t.find({"block_configs"});
+    if (blocks == nullptr || !blocks->is_array()) return refuse(c, "block_configs", "a file without the list");
+    std::vector<std::int64_t> entries(blocks->size());
+    if (!one_a_layer(c, "block_configs", entries)) return;
+    auto const heads = c.t.size({"num_attention_heads"}, kMaxHeads);
+    bool const bias = c.t.flag({"attention_bias"}, false);
+    for (std::size_t i = 0; i < c.m.layers.size() && !c.failed(); ++i) {
+        Layer& l = c.m.layers[i];
+        l.norms = 0;
+        std::string const at = "block_configs." + std::to_string(i);
+        Json const* attention = find_member((*blocks)[i], "attention");
+        Json const* ffn = find_member((*blocks)[i], "ffn");
+        if (attention == nullptr || ffn == nullptr) return refuse(c, "block_configs", "an entry without attention and ffn");
+        FieldReader const a{*attention, c.t.file(), at + ".attention", c.error}, f{*ffn, c.t.file(), at + ".ffn", c.error};
+        for (FieldReader const* part : {&a, &f})
+            if (part->flag({"replace_with_linear"}, false)) return refuse(c, "block_configs", "a part replaced by a linear layer");
+        if (a.has("window_length") || a.has("sparsify") || f.has("sparsify")) return refuse(c, "block_configs", "a window or a sparse part in a block");
+        if (!a.flag({"no_op"}, false)) {
+            Gqa g;
+            g.q_heads = heads;
+            g.kv_heads = heads / a.size({"n_heads_in_group"}, heads);
+            g.head_dim = c.t.size({"head_dim"}, kMaxHeadDim, std::max(1, c.m.hidden / std::max(1, heads)));
+            g.v_head_dim = g.head_dim;
+            g.bias = bias;
+            g.o_bias = bias;
+            l.mixers.push_back(g);
+            ++l.norms;
+        }
+        if (!f.flag({"no_op"}, false)) {
+            Json const* mult = f.find({"ffn_mult"});
+            double const m = mult == nullptr ? 0 : json_number(*mult).value_or(0);
+            if (!(m > 0 && m <= 64)) return f.mistake(ErrorCode::bad_value, "ffn_mult", mult == nullptr ? "the field is missing" : show_json(*mult) + " is not usable", "expected a number up to 64");
+            l.ffn = Dense{static_cast<std::int32_t>(round_up(static_cast<std::int64_t>(2 * m * c.m.hidden / 3), 256))};
+            ++l.norms;
+        }
+    }
+}
 inline void build_cohere2(Config& c) {
     Gqa const a = read_gqa(c);
     auto const pattern = c.t.integer({"sliding_window_pattern"}, 1, kMaxLayers, 4);
@@ -1280,6 +1329,8 @@ inline constexpr Family kFamilies[] = {
     {"Ministral3ForCausalLM", "ministral3", build_mistral},
     {"Qwen2ForCausalLM", "qwen2", build_qwen2},
     {"Qwen3ForCausalLM", "qwen3", build_qwen3},
+    {"MiMoForCausalLM", "mimo", build_mimo_7b},
+    {"DeciLMForCausalLM", "nemotron-nas", build_deci},
     {"Qwen2_5_VLForConditionalGeneration", "qwen2_5_vl", build_qwen2},
     {"Qwen2_5_VLForConditionalGeneration", "qwen2_5_vl_text", build_qwen2},
     {"Qwen2VLForConditionalGeneration", "qwen2_vl", build_qwen2},

@@ -317,6 +317,13 @@ struct QuantRules {
     std::optional<std::string> kv;       ///< KV format that the block names
 };
 
+/// The latent attention of a mixer, if it is one.
+inline Mla const* latent_attention(Mixer const* mixer) {
+    if (mixer == nullptr) return nullptr;
+    auto const* sparse = std::get_if<SparseIndexed>(mixer);
+    return sparse != nullptr ? std::get_if<Mla>(&sparse->base) : std::get_if<Mla>(mixer);
+}
+
 /// Names that modules of a class have in checkpoints, after "layers.N.".
 inline std::span<std::string_view const> module_names(TensorClass cls, Mixer const* mixer) {
     static constexpr std::string_view attention[] = {"self_attn.o_proj", "self_attn.q_proj", "self_attn.qkv_proj", "self_attn.q_b_proj",
@@ -335,8 +342,9 @@ inline std::span<std::string_view const> module_names(TensorClass cls, Mixer con
                                                   "mixer.experts.0.down_proj", "block_sparse_moe.experts.0.w2",
                                                   "feed_forward.experts.down_proj", "ffn.experts.0.w2"};
     static constexpr std::string_view head[] = {"lm_head"};
+    static constexpr std::string_view latent[] = {"self_attn.q_b_proj", "self_attn.q_proj", "attention.q_b_proj", "attention.q_proj"};
     switch (cls) {
-    case TensorClass::attention: return attention;
+    case TensorClass::attention: return latent_attention(mixer) != nullptr ? std::span<std::string_view const>{latent} : attention;
     case TensorClass::attention_shared: return shared_attention;
     case TensorClass::linear_attention:
         if (mixer != nullptr && std::holds_alternative<GatedDelta>(*mixer)) return delta;
@@ -350,12 +358,12 @@ inline std::span<std::string_view const> module_names(TensorClass cls, Mixer con
     }
 }
 
-/// The format of modules of a class in one layer (`layer` < 0: outside the layers).
-inline WeightFormat resolve_format(QuantRules const& rules, Format plain, TensorClass cls, std::int32_t layer, Mixer const* mixer) {
+/// The format of modules of a class in one layer (`layer` < 0: outside the layers), by the names they may have.
+inline WeightFormat resolve_format(QuantRules const& rules, Format plain, TensorClass cls, std::int32_t layer,
+                                   std::span<std::string_view const> candidates) {
     WeightFormat const keep{plain};
     if (cls == TensorClass::routed_expert && rules.experts) return *rules.experts;
     if (rules.experts_only && cls != TensorClass::routed_expert) return keep;
-    auto const candidates = module_names(cls, mixer);
     std::string name;
     bool named = false;
     auto const matches = [&](NameRules const& r) {
@@ -378,6 +386,10 @@ inline WeightFormat resolve_format(QuantRules const& rules, Format plain, Tensor
     }
     // "Linear" means the layers' projections; a head is quantised only where it is named.
     return cls == TensorClass::lm_head ? keep : found;
+}
+
+inline WeightFormat resolve_format(QuantRules const& rules, Format plain, TensorClass cls, std::int32_t layer, Mixer const* mixer) {
+    return resolve_format(rules, plain, cls, layer, module_names(cls, mixer));
 }
 
 /// The format of one group of compressed-tensors or ModelOpt: bits, type, strategy.
@@ -471,7 +483,12 @@ inline QuantRules read_quant_rules(FieldReader const& q, std::optional<Error>& e
         }
         add_all(f);
         rules.mtp_as_trunk = true;
-        if (q.text({"expert_dtype"}, "") == "fp4" || q.text({"store_dtype"}, "") == "mxfp4") rules.experts = WeightFormat{Format::mxfp4};
+        std::string const experts = q.text({"moe_quant_algo"}, "");
+        if (!experts.empty()) { // experts converted by ModelOpt; its list names what it left as it was
+            rules.experts = modelopt_format(experts);
+            if (!rules.experts) refuse("moe_quant_algo", "'" + experts + "'");
+            rules.ignore = NameRules{};
+        } else if (q.text({"expert_dtype"}, "") == "fp4" || q.text({"store_dtype"}, "") == "mxfp4") rules.experts = WeightFormat{Format::mxfp4};
     } else if (rules.method == "fbgemm_fp8" || rules.method == "ptpc_fp8") {
         add_all(WeightFormat{Format::fp8_row});
     } else if (rules.method == "mxfp4") {
@@ -632,6 +649,9 @@ inline void apply_quant_rules(QuantRules const& rules, Model& m) {
     plan.method = rules.method;
     plan.mtp_as_trunk = rules.mtp_as_trunk;
     if (rules.kv) m.kv_dtype_hint = rules.kv;
+    // Gemma 4 has its experts beside the dense part, not in it.
+    static constexpr std::string_view beside[] = {"experts.gate_up_proj", "experts.down_proj", "moe.gate_up_proj", "experts.0.down_proj"};
+    bool const experts_beside = m.architecture.starts_with("Gemma4");
     std::vector<Format> used;
     bool by_layer = rules.ignore.by_layer();
     for (QuantGroup const& g : rules.groups) by_layer = by_layer || g.targets.by_layer();
@@ -648,7 +668,9 @@ inline void apply_quant_rules(QuantRules const& rules, Model& m) {
             Mixer const* mixer = nullptr;
             if (!layer_has(m.layers[i], cls, &mixer)) continue;
             auto& same = known[mixer == nullptr ? std::variant_size_v<Mixer> : mixer->index()];
-            if (!same || by_layer) same = resolve_format(rules, m.dtype, cls, static_cast<std::int32_t>(i), mixer);
+            if (!same || by_layer)
+                same = resolve_format(rules, m.dtype, cls, static_cast<std::int32_t>(i),
+                                      cls == TensorClass::routed_expert && experts_beside ? beside : module_names(cls, mixer));
             WeightFormat const f = *same;
             each.push_back({static_cast<std::int32_t>(i), f});
             auto at = std::find_if(seen.begin(), seen.end(), [&](auto const& s) { return s.first == f; });
@@ -663,6 +685,21 @@ inline void apply_quant_rules(QuantRules const& rules, Model& m) {
         used.push_back(usual->first.format);
         for (auto const& [layer, f] : each)
             if (!(f == usual->first)) plan.exceptions.push_back({layer, cls, f});
+    }
+    for (std::size_t i = 0; i < m.layers.size(); ++i) {
+        Mixer const* mixer = nullptr;
+        if (!layer_has(m.layers[i], TensorClass::attention, &mixer) || latent_attention(mixer) == nullptr) continue;
+        auto const layer = static_cast<std::int32_t>(i);
+        WeightFormat const usual = plan[TensorClass::attention];
+        if (resolve_format(rules, m.dtype, TensorClass::attention, layer, mixer) != usual) continue; // a layer apart says little
+        static constexpr std::string_view out[] = {"self_attn.o_proj", "attention.dense", "attention.o_proj"};
+        static constexpr std::string_view kv_b[] = {"self_attn.kv_b_proj", "attention.kv_b_proj"};
+        WeightFormat const o = resolve_format(rules, m.dtype, TensorClass::attention, layer, out);
+        WeightFormat const b = resolve_format(rules, m.dtype, TensorClass::attention, layer, kv_b);
+        if (o != usual) plan.mla_out = o;
+        if (b != usual) plan.mla_kv_b = b;
+        used.push_back(o.format);
+        break;
     }
     std::stable_sort(plan.exceptions.begin(), plan.exceptions.end(),
                      [](LayerFormat const& a, LayerFormat const& b) { return a.layer < b.layer; });

@@ -49,6 +49,35 @@ inline std::string line_column(std::string_view text, std::size_t byte) {
     return std::to_string(line) + ":" + std::to_string(column);
 }
 
+/// The text with Python's NaN and Infinity, which its json module writes and JSON has not, as nulls; nothing
+/// where there are none.
+inline std::optional<std::string> without_python_numbers(std::string_view text) {
+    if (text.find("NaN") == std::string_view::npos && text.find("Infinity") == std::string_view::npos) return std::nullopt;
+    std::string out;
+    out.reserve(text.size());
+    bool quoted = false, found = false;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (quoted && text[i] == '\\' && i + 1 < text.size()) {
+            out += text[i++];
+        } else if (text[i] == '"') {
+            quoted = !quoted;
+        } else if (!quoted) {
+            std::size_t word = 0;
+            for (std::string_view const w : {"-Infinity", "Infinity", "NaN"})
+                if (text.substr(i, w.size()) == w) word = w.size();
+            if (word > 0) {
+                out += "null";
+                i += word - 1;
+                found = true;
+                continue;
+            }
+        }
+        out += text[i];
+    }
+    if (!found) return std::nullopt;
+    return out;
+}
+
 /// Builds the value; stops at the first repeated key, bad token or number, or too deep nesting.
 class StrictJsonSax {
 public:
@@ -128,6 +157,8 @@ inline Result<Json> parse_json(std::string_view text, std::string_view where, Js
     Json root;
     detail::StrictJsonSax sax{root, limits.depth};
     if (Json::sax_parse(text.begin(), text.end(), &sax)) return root;
+    if (sax.why().empty())
+        if (auto const plain = detail::without_python_numbers(text)) return parse_json(*plain, where, limits);
     if (!sax.why().empty()) return fail(ErrorCode::bad_format, "not usable JSON: " + sax.why(), std::string{where});
     std::size_t const at = sax.position() == 0 ? 0 : sax.position() - 1;
     std::string place{where};

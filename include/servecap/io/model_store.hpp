@@ -182,7 +182,11 @@ inline Result<std::size_t> find_card(std::vector<CardPlace> const& cards, StoreO
             std::string const have = fold_name(cards[i].name);
             if (have.size() > want.size() && have.starts_with(want) && have[want.size()] == '-') begins.push_back(i);
         }
-    if (begins.size() == 1) return begins.front();
+    // Several: the one whose name all others go on from ("Gemma-4-26B-A4B", not "Gemma-4-26B-A4B-NVFP4").
+    for (std::size_t const i : begins) {
+        std::string const stem = fold_name(cards[i].name) + '-';
+        if (std::all_of(begins.begin(), begins.end(), [&](std::size_t k) { return k == i || fold_name(cards[k].name).starts_with(stem); })) return i;
+    }
     std::string const shown{asked.substr(0, 100)};
     if (begins.size() > 1) {
         std::string list;

@@ -55,6 +55,13 @@ public:
             if (it->cls == cls) return it->format;
         return q[cls];
     }
+    /// The format of a projection of latent attention that the plan may name apart.
+    [[nodiscard]] WeightFormat latent_format(std::optional<WeightFormat> const& apart) const {
+        QuantPlan const& q = model_->quant;
+        WeightFormat const f = format(TensorClass::attention);
+        return apart && f == q[TensorClass::attention] && (!mtp_ || q.mtp_as_trunk) ? *apart : f;
+    }
+    [[nodiscard]] Model const& model() const { return *model_; }
     [[nodiscard]] WeightFormat plain() const { return {model_->dtype}; }
     static constexpr WeightFormat fp32() { return {Format::fp32}; }
 
@@ -146,8 +153,9 @@ inline void mla_tensors(TensorSink& s, std::int64_t hidden, Mla const& a) {
     }
     s.matrix(TensorClass::attention_shared, Shard::replicated, "kv_a_proj", a.kv_lora_rank + a.qk_rope, hidden);
     s.vector("kv_a_layernorm", a.kv_lora_rank);
-    s.matrix(TensorClass::attention, Shard::tensor, "kv_b_proj", h * (a.qk_nope + a.v_head_dim), a.kv_lora_rank);
-    s.matrix(TensorClass::attention, Shard::tensor, "o_proj", hidden, h * a.v_head_dim, 1, true);
+    QuantPlan const& q = s.model().quant;
+    s.add(TensorClass::attention, Shard::tensor, "kv_b_proj", h * (a.qk_nope + a.v_head_dim), a.kv_lora_rank, s.latent_format(q.mla_kv_b));
+    s.add(TensorClass::attention, Shard::tensor, "o_proj", hidden, h * a.v_head_dim, s.latent_format(q.mla_out), 1, true);
     if (a.output_gate) s.matrix(TensorClass::attention, Shard::tensor, "g_proj", h * a.v_head_dim, hidden);
     if (a.head_gate) s.matrix(TensorClass::attention, Shard::tensor, "g_proj", h, hidden);
 }
@@ -517,6 +525,8 @@ inline Result<Model> load_as(Model m, std::string_view dtype) {
         m.quant[routed_expert] = *f;
     }
     m.quant.exceptions.clear();
+    m.quant.mla_out.reset();
+    m.quant.mla_kv_b.reset();
     m.quant.method = "load_as";
     m.quant.label = plain ? std::string{to_string(*plain)} : want == "w8a8" ? "int8" : want == "awq" || want == "gptq" || want == "w4a16" ? "int4"
                     : want == "fp8_block" ? "fp8" : want == "fp4" ? "nvfp4" : want;
