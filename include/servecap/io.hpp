@@ -7,6 +7,7 @@
 #pragma once
 
 // IWYU pragma: begin_exports
+#include <servecap/io/checkpoint.hpp>
 #include <servecap/io/csv.hpp>
 #include <servecap/io/embedded.hpp>
 #include <servecap/io/gpu_store.hpp>
@@ -18,6 +19,8 @@
 #include <servecap/io/line_matcher.hpp>
 #include <servecap/io/model_store.hpp>
 #include <servecap/io/plan_json.hpp>
+#include <servecap/io/price_import.hpp>
 #include <servecap/io/rows.hpp>
+#include <servecap/io/startup_csv.hpp>
 #include <servecap/io/startup_log.hpp>
 // IWYU pragma: end_exports

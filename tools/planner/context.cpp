@@ -105,6 +105,8 @@ Result<Model> Context::model(std::string_view name) const {
     StoreOptions options;
     if (!args_->data_dir.empty()) options.data_dirs.push_back(args_->data_dir);
     options.assume = args_->assume;
+    // llama.cpp takes labels of GGUF mixes (q4_k_m), which its own rules turn into bytes.
+    if (args_->settings.weights_dtype && args_->settings.engine != EngineKind::llama_cpp) options.weights_dtype = *args_->settings.weights_dtype;
     return load_model(name, options);
 }
 
