@@ -65,12 +65,12 @@ struct PriceImport {
 };
 
 struct PriceImportOptions {
-    std::string provider; ///< of lists that do not say it (SkyPilot's folder, gpuhunt's file): "nebius"
-    std::string date;     ///< day of the list (its commit): ISO; empty = unknown
-    std::string as_of;    ///< ISO day from which staleness counts
-    std::string url;
-    std::span<Gpu const> gpus;       ///< the catalogue
-    std::span<GpuPrice const> known; ///< prices to compare with: a newer row far off is a finding
+    std::string provider{}; ///< of lists that do not say it (SkyPilot's folder, gpuhunt's file): "nebius"
+    std::string date{};     ///< day of the list (its commit): ISO; empty = unknown
+    std::string as_of{};    ///< ISO day from which staleness counts
+    std::string url{};
+    std::span<Gpu const> gpus{};       ///< the catalogue
+    std::span<GpuPrice const> known{}; ///< prices to compare with: a newer row far off is a finding
 };
 
 /// Which list a text is, by its shape.
