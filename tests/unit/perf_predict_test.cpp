@@ -160,3 +160,41 @@ TEST_CASE("Distinct experts: E (1 - (1 - k/E)^B)", "[perf]") {
     CHECK(distinct_experts(128, 4, 1e6) == Approx(128));
     CHECK(distinct_experts(8, 8, 1) == Approx(8));
 }
+
+TEST_CASE("Arrivals at a rate: waits grow, then it saturates", "[perf]") {
+    Case c;
+    c.rows = {row(1, 101.1, 298.1, 0), row(64, 2073.2, 1624.3, 29.24)};
+    double before = 0;
+    for (double rate : {0.2, 0.8, 1.6, 2.4}) {
+        c.workload.request_rate = RequestsPerSecond{rate};
+        auto const p = predict_speed(c.request());
+        REQUIRE(p.size() == 1);
+        REQUIRE(p[0].saturated.has_value());
+        CHECK_FALSE(*p[0].saturated);
+        CHECK(p[0].output.value.value() == Approx(1000 * rate)); // below saturation what arrives is served
+        REQUIRE(p[0].ttft_p99.has_value());
+        CHECK(*p[0].ttft_p99 >= *p[0].ttft_p90);
+        CHECK(p[0].ttft.value.value() >= before);
+        before = p[0].ttft.value.value();
+    }
+    c.workload.request_rate = RequestsPerSecond{50};
+    auto const p = predict_speed(c.request());
+    CHECK(*p[0].saturated);
+    CHECK_FALSE(p[0].ttft_p99.has_value()); // no stationary wait exists
+    CHECK(p[0].output.value.value() < 50 * 1000);
+}
+
+TEST_CASE("Beyond ten times what was measured the prediction says so", "[perf]") {
+    Case c;
+    c.rows = {row(1, 101.1, 298.1, 0), row(16, 840, 667, 0)};
+    CHECK_FALSE(c.speed({128})[0].extrapolated);
+    CHECK(c.speed({256})[0].extrapolated);
+}
+
+TEST_CASE("Precisions of mixed checkpoints go by their experts", "[perf]") {
+    CHECK(same_precision("fp4", "fp8+mxfp4"));
+    CHECK(same_precision("nvfp4", "fp8+nvfp4"));
+    CHECK_FALSE(same_precision("nvfp4", "fp8+mxfp4"));
+    CHECK_FALSE(same_precision("fp8", "nvfp4"));
+    CHECK(same_precision("fp8", "fp8"));
+}

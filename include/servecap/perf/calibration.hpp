@@ -49,7 +49,7 @@ struct RefusedRow {
 struct CalibrationRows {
     std::vector<CalibrationRow> rows;
     std::vector<RefusedRow> refused;
-    std::vector<std::string> groups;                       ///< "model | gpu | engine"
+    std::vector<std::string> groups;                           ///< "model | gpu | engine"
     std::vector<std::pair<std::string, std::uint32_t>> shapes; ///< short model name -> signature
 };
 
@@ -71,7 +71,8 @@ inline std::optional<std::string> impossible(SpeedRow const& s, PreparedSpeed co
     if (r.output && r.concurrency && r.ttft && !has_flag(r.flags, "queue")) {
         double const request = *r.concurrency * s.osl / r.output->value();
         if (r.ttft->value() > 1.3 * request)
-            return "TTFT of " + std::to_string(r.ttft->value()) + " s is longer than the whole request (" + std::to_string(request) + " s)";
+            return "TTFT of " + std::to_string(r.ttft->value()) + " s is longer than the whole request (" +
+                   std::to_string(request) + " s)";
     }
     Layout const l = layout_of(r);
     std::int32_t const stated = r.tp.value_or(1) * r.pp.value_or(1) * r.replicas.value_or(1);
@@ -88,7 +89,8 @@ inline CalibrationRows prepare_rows(std::span<BenchmarkRow const> rows, ModelLoo
     std::map<std::tuple<std::uint64_t, double, double, double>, std::int32_t> twins;
     std::map<std::string, std::uint32_t> shapes;
     std::map<std::pair<std::string, std::string>, Model> as_precision;
-    std::map<std::tuple<std::string, std::string, std::string, std::int32_t, std::int32_t, std::int32_t, bool>, PreparedSpeed> prepared;
+    std::map<std::tuple<std::string, std::string, std::string, std::int32_t, std::int32_t, std::int32_t, bool>, PreparedSpeed>
+        prepared;
     for (BenchmarkRow const& r : rows) {
         auto const refuse = [&](std::string why) { out.refused.push_back({r.origin, std::move(why)}); };
         Model const* model = find_model(r.model);

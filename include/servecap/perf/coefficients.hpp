@@ -28,41 +28,44 @@ namespace servecap {
 
 /// One physical coefficient of the speed model.
 enum class Coef : std::uint8_t {
-    overhead,         ///< factor on every launch time
-    launch_gqa,       ///< seconds a layer: grouped-query attention
-    launch_mla,       ///< latent attention
-    launch_recurrent, ///< KDA, gated delta, Mamba...
-    launch_compressed,///< compressed attention of DeepSeek V4 with its hyper-connections
-    launch_indexer,   ///< the indexer of sparse attention, besides the attention itself
-    launch_dense,     ///< dense feed-forward part
-    launch_moe,       ///< routing, permutation and grouped matrix products
-    allreduce_floor,  ///< seconds a collective of 8 ranks
-    allreduce_bytes,  ///< time over bytes / link rate
-    bandwidth,        ///< time over bytes / memory bandwidth
-    expert_bytes,     ///< the same for routed experts, relative to `bandwidth`
-    expert_imbalance, ///< fullest rank with expert parallelism: 1 + this * sqrt(ranks / distinct experts)
-    kv_bytes,         ///< the same for KV rows, absolute
-    kv_flops,         ///< time of attention products over bf16 peak
-    state_bytes,      ///< recurrent state, read and written
-    index_bytes,      ///< index keys, read whole
-    flops,            ///< time over flops / peak in decode
-    expert_flops,     ///< relative to `flops`
-    prefill_flops,    ///< time over flops / peak in prefill
-    prefill_experts,  ///< of routed experts in prefill, relative to `prefill_flops`
-    prefill_attention,///< attention products of prefill over bf16 peak
-    prefill_launch,   ///< seconds a layer and request that prefill adds
-    host_step,        ///< seconds a step: scheduling, sampling
-    host_sequence,    ///< seconds a step and sequence
-    date,             ///< change of log time a year: software gets faster
-    ttft_base,        ///< seconds before the first kernel: tokenising, scheduling, first token out
-    ttft_launch,      ///< prefill launches in TTFT over those of prefill_launch
-    ttft_flops,       ///< prefill time in TTFT over that of prefill_flops
-    ttft_step,        ///< running steps that a new request waits for
-    ttft_queue,       ///< share of the other users' prefills that a request waits for
-    ttft_queue_launch,///< the same for their launches
+    overhead,          ///< factor on every launch time
+    launch_gqa,        ///< seconds a layer: grouped-query attention
+    launch_mla,        ///< latent attention
+    launch_recurrent,  ///< KDA, gated delta, Mamba...
+    launch_compressed, ///< compressed attention of DeepSeek V4 with its hyper-connections
+    launch_indexer,    ///< the indexer of sparse attention, besides the attention itself
+    launch_dense,      ///< dense feed-forward part
+    launch_moe,        ///< routing, permutation and grouped matrix products
+    allreduce_floor,   ///< seconds a collective of 8 ranks
+    allreduce_bytes,   ///< time over bytes / link rate
+    bandwidth,         ///< time over bytes / memory bandwidth
+    expert_bytes,      ///< the same for routed experts, relative to `bandwidth`
+    expert_imbalance,  ///< fullest rank with expert parallelism: 1 + this * sqrt(ranks / distinct experts)
+    kv_bytes,          ///< the same for KV rows, absolute
+    kv_flops,          ///< time of attention products over bf16 peak
+    state_bytes,       ///< recurrent state, read and written
+    index_bytes,       ///< index keys, read whole
+    flops,             ///< time over flops / peak in decode
+    expert_flops,      ///< relative to `flops`
+    prefill_flops,     ///< time over flops / peak in prefill
+    prefill_experts,   ///< of routed experts in prefill, relative to `prefill_flops`
+    prefill_attention, ///< attention products of prefill over bf16 peak
+    prefill_launch,    ///< launches of a step that carries a prompt chunk, over those of a decode step
+    host_step,         ///< seconds a step: scheduling, sampling
+    host_sequence,     ///< seconds a step and sequence
+    date,              ///< change of log time a year: software gets faster
+    ttft_base,         ///< seconds before the first kernel: tokenising, scheduling, first token out
+    ttft_launch,       ///< prefill launches in TTFT over those of prefill_launch
+    ttft_flops,        ///< prefill time in TTFT over that of prefill_flops
+    ttft_step,         ///< running steps that a new request waits for
+    ttft_queue,        ///< share of the other users' prefills that a request waits for
+    ttft_queue_launch, ///< the same for their launches
+    draft_extra,       ///< tokens that a step yields besides its own, at the usual number of draft tokens
+    draft_cost,        ///< time of one draft token in layers of the model (launches and dense weights)
 };
-inline constexpr std::size_t kCoefs = 32;
-inline constexpr std::size_t kStepCoefs = static_cast<std::size_t>(Coef::ttft_base); ///< those that TPOT depends on
+inline constexpr std::size_t kCoefs = 34;
+inline constexpr std::size_t kStepCoefs = static_cast<std::size_t>(Coef::ttft_base);    ///< those that TPOT depends on
+inline constexpr std::size_t kDraftCoefs = static_cast<std::size_t>(Coef::draft_extra); ///< from here: speculation alone
 
 /// What a deviation belongs to.
 enum class CoefLevel : std::uint8_t {
@@ -77,6 +80,7 @@ enum class CoefLevel : std::uint8_t {
     ep,
     synchronous, ///< requests of fixed lengths that start together
     median,      ///< the row gives the median
+    method,      ///< of speculation: mtp, eagle3, dspark...
 };
 
 /// A deviation with the standard deviation of its prior, in logarithm.
@@ -134,7 +138,7 @@ inline constexpr std::array<CoefPrior, kCoefs> kCoefPriors = [] {
               D{L::precision, .18}),
         prior("prefill.experts", 1.5, .5, D{L::engine_family, .3}, D{L::precision, .3}),
         prior("prefill.attention", 3.0, .5),
-        prior("prefill.launch", 80e-6, .5, D{L::engine, .3}),
+        prior("prefill.launch", 3.0, .5, D{L::engine, .3}),
         prior("host.step", 0.4e-3, .5, D{L::engine, .4}),
         prior("host.sequence", 10e-6, .7, D{L::engine, .5}),
         prior("date", 0.0, .106, D{L::engine, .062}),
@@ -144,6 +148,8 @@ inline constexpr std::array<CoefPrior, kCoefs> kCoefPriors = [] {
         prior("ttft.step", 0.3, .7, D{L::engine, .5}),
         prior("ttft.queue", 0.055, .5, D{L::engine, .3}, D{L::synchronous, 1.0}, D{L::median, .7}),
         prior("ttft.queue.launch", 0.02, 1.0, D{L::engine, .3}, D{L::synchronous, 1.0}, D{L::median, .7}),
+        prior("draft.extra", 0.9, .5, D{L::method, .3}, D{L::engine, .2}, D{L::synchronous, .3}),
+        prior("draft.cost", 2.0, .5, D{L::method, .3}, D{L::engine, .3}),
     };
 }();
 
@@ -151,7 +157,7 @@ inline constexpr std::array<CoefPrior, kCoefs> kCoefPriors = [] {
 struct CoefContext {
     SpeedIdentity const& id;
     bool dp_attention = false;
-    bool ep = false;          ///< whole experts on ranks, attention by TP
+    bool ep = false; ///< whole experts on ranks, attention by TP
     bool synchronous = false;
     bool median = false;
 };
@@ -170,6 +176,7 @@ inline std::string deviation_name(std::string_view coef, CoefLevel level, CoefCo
     case CoefLevel::dp_attention: return c.dp_attention ? s + ".dp-attention" : std::string{};
     case CoefLevel::ep: return c.ep && !c.dp_attention ? s + ".ep" : std::string{};
     case CoefLevel::synchronous: return c.synchronous ? s + ".synchronous" : std::string{};
+    case CoefLevel::method: return c.id.speculation.empty() ? std::string{} : s + ".method:" + c.id.speculation;
     case CoefLevel::median: return c.median ? s + ".median" : std::string{};
     }
     return {};

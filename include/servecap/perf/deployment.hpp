@@ -71,7 +71,9 @@ inline std::uint32_t shape_signature(Model const& m) noexcept {
     for (Layer const& l : m.layers) {
         for (Mixer const& x : l.mixers) { // sparse attention counts as its base: the same model before and after
             auto const* sparse = std::get_if<SparseIndexed>(&x);
-            std::size_t const kind = sparse == nullptr ? x.index() : std::holds_alternative<Mla>(sparse->base) ? Mixer{Mla{}}.index() : Mixer{Gqa{}}.index();
+            std::size_t const kind = sparse == nullptr                           ? x.index()
+                                     : std::holds_alternative<Mla>(sparse->base) ? Mixer{Mla{}}.index()
+                                                                                 : Mixer{Gqa{}}.index();
             mix(static_cast<std::int64_t>(kind));
         }
         if (!l.ffn) continue;
@@ -88,14 +90,14 @@ inline std::uint32_t shape_signature(Model const& m) noexcept {
 
 /// Who a speed belongs to; the levels over which knowledge is shared.
 struct SpeedIdentity {
-    std::uint32_t shape = 0;   ///< shape_signature of the model
-    std::string model;         ///< folded last part of the name
+    std::uint32_t shape = 0; ///< shape_signature of the model
+    std::string model;       ///< folded last part of the name
     std::string layer_class;
-    std::string gpu;           ///< gpu id
-    std::string family;        ///< architecture_family
-    std::string engine;        ///< vllm, sglang, trtllm...
-    std::string precision;     ///< label of the weights: fp8, nvfp4...
-    std::string speculation;   ///< empty = none
+    std::string gpu;         ///< gpu id
+    std::string family;      ///< architecture_family
+    std::string engine;      ///< vllm, sglang, trtllm...
+    std::string precision;   ///< label of the weights: fp8, nvfp4...
+    std::string speculation; ///< empty = none
 };
 
 /// Days from 2026-03-01 in years; nothing for a date that is not known. Format: YYYY-MM or YYYY-MM-DD.
@@ -118,9 +120,9 @@ inline std::optional<double> years_since_reference(std::string_view date) noexce
 struct SpeedRow {
     BenchmarkRow const* row = nullptr;
     SpeedIdentity id;
-    Layout layout;             ///< of one replica; replicas = 1
+    Layout layout; ///< of one replica; replicas = 1
     std::int32_t replicas = 1;
-    double concurrency = 0;    ///< users of one replica
+    double concurrency = 0; ///< users of one replica
     double isl = 0, osl = 0;
     double batch = 0;          ///< running requests of one replica
     double tpot = 0;           ///< seconds; 0 = not known
@@ -131,7 +133,9 @@ struct SpeedRow {
     bool ttft_derived = false; ///< from output and TPOT by the identity
     bool queued = false;       ///< the engine's batch cap bound: TTFT over 30 % of the request
     bool median_ttft = false;
-    bool synchronous = false;  ///< fixed lengths: requests start and end together
+    double capture = 0;          ///< tokens that CUDA graphs were captured for, where the row says so
+    double sequences_a_rank = 0; ///< the engine's cap, where the row says so
+    bool synchronous = false;    ///< fixed lengths: requests start and end together
 };
 
 /// The layout of a row, repaired from the GPU count; replicas apart.
@@ -172,6 +176,28 @@ inline bool has_flag(std::string_view flags, std::string_view w) noexcept {
     return false;
 }
 
+/// The number that follows `key` in `text` ("captured to 8,192"); 0 if there is none.
+inline double number_in(std::string_view text, std::string_view key) noexcept {
+    auto const at = text.find(key);
+    if (at == std::string_view::npos) return 0;
+    double v = 0;
+    for (std::size_t i = at + key.size(); i < text.size(); ++i) {
+        if (text[i] == ',' && i + 1 < text.size() && text[i + 1] >= '0' && text[i + 1] <= '9') continue;
+        if (text[i] < '0' || text[i] > '9') break;
+        v = v * 10 + (text[i] - '0');
+    }
+    return v;
+}
+
+/// The number that stands before `key` in `text` ("256 sequences a rank"); 0 if there is none.
+inline double number_before(std::string_view text, std::string_view key) noexcept {
+    auto const at = text.find(key);
+    if (at == std::string_view::npos) return 0;
+    std::size_t first = at;
+    while (first > 0 && text[first - 1] >= '0' && text[first - 1] <= '9') --first;
+    return first == at ? 0 : number_in(text.substr(first), {});
+}
+
 /// The row may teach: speculation and precision are recorded, the run is not known to be bad.
 inline bool may_calibrate(BenchmarkRow const& r) noexcept {
     return !has_flag(r.flags, "spec?") && !has_flag(r.flags, "prec?") && !has_flag(r.flags, "seedbad") && !r.precision.empty();
@@ -182,7 +208,7 @@ inline bool may_calibrate(BenchmarkRow const& r) noexcept {
 inline std::optional<SpeedRow> speed_row(BenchmarkRow const& r) {
     auto const isl = r.isl_mean ? r.isl_mean : r.isl;
     auto const osl = r.osl_mean ? r.osl_mean : r.osl;
-    if (!isl || !osl || !r.concurrency || *isl < 1 || *osl < 2) return std::nullopt;
+    if (!isl || !osl || !r.concurrency || *isl < 1 || *osl < 1) return std::nullopt;
     SpeedRow s;
     s.row = &r;
     s.layout = layout_of(r);
@@ -218,6 +244,8 @@ inline std::optional<SpeedRow> speed_row(BenchmarkRow const& r) {
     s.years = years_since_reference(r.date).value_or(0.0);
     s.median_ttft = r.lat_basis == "median" || r.lat_basis.find("/median") != std::string::npos;
     s.synchronous = r.dataset == "fixed" || r.dataset == "random"; // all requests of a wave begin and end together
+    s.capture = number_in(r.note, "captured to ");
+    s.sequences_a_rank = number_before(r.note, " sequences a rank");
     s.id.model = short_model_name(r.model);
     s.id.gpu = r.gpu;
     s.id.engine = r.engine;

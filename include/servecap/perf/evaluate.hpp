@@ -49,10 +49,10 @@ struct SpeedRequest {
     Workload workload;
     std::span<BenchmarkRow const> rows;
     std::span<Coefficient const> coefficients;
-    std::span<Gpu const> known_gpus{}; ///< specifications of the GPUs of rows; rows on others are left out
-    std::string_view engine_name{};    ///< of rows; empty = the settings' engine
+    std::span<Gpu const> known_gpus{};         ///< specifications of the GPUs of rows; rows on others are left out
+    std::string_view engine_name{};            ///< of rows; empty = the settings' engine
     std::span<std::string const> row_models{}; ///< names under which rows know the model; empty = its id
-    std::string_view date{};           ///< ISO date of the software; empty = that of the newest rows
+    std::string_view date{};                   ///< ISO date of the software; empty = that of the newest rows
 };
 
 /// 80 % of a normal distribution lie within this many standard deviations.
@@ -100,6 +100,7 @@ inline ResidualSite site_of(SpeedIdentity const& id, Layout const& l, std::strin
     std::uint64_t d = hash_text(id.precision, s.group + 4);
     for (std::int32_t v : {l.tp, l.pp, l.dp, l.ep ? 1 : 0}) d = hash_number(static_cast<std::uint64_t>(v), d);
     s.deployment = hash_text(id.speculation, d);
+    if (!id.speculation.empty()) s.speculation = hash_text(id.speculation, s.shape_engine + 6);
     s.version = hash_text(month, hash_text(version, s.deployment + 5));
     return s;
 }
@@ -117,6 +118,9 @@ inline ResidualSite residual_site(SpeedRow const& s) {
     return site;
 }
 
+/// Draft tokens a step of a row: rows do not say, so the usual number of the method.
+inline double drafts_of(SpeedRow const& s) noexcept { return s.id.speculation.empty() ? 0.0 : usual_drafts(s.id.speculation); }
+
 /// The name under which rows know an engine.
 inline std::string row_engine_name(SpeedRequest const& r) {
     return std::string{r.engine_name.empty() ? to_string(r.settings.engine) : r.engine_name};
@@ -131,16 +135,22 @@ inline std::string weights_label(Model const& m, EngineSettings const& s) {
 /// Labels of rows name a mixed checkpoint by its experts ("mxfp4", "fp4"), cards by all of it ("fp8+mxfp4").
 inline bool same_precision(std::string_view row, std::string_view asked) noexcept {
     if (row == asked) return true;
-    auto const is_mixed = [](std::string_view s) { return s == "fp8+mxfp4" || s == "fp8+fp4" || s == "fp4"; };
-    return (is_mixed(asked) && (row == "fp4" || row == "mxfp4")) || (is_mixed(row) && (asked == "fp4" || asked == "mxfp4"));
+    auto const experts = [](std::string_view s) {
+        auto const plus = s.rfind('+');
+        std::string_view const last = plus == std::string_view::npos ? s : s.substr(plus + 1);
+        return last == "fp4" ? std::string_view{"mxfp4"} : last; // "fp4" stands for the DeepSeek V4 line's own format
+    };
+    bool const mixed =
+        row.find('+') != std::string_view::npos || asked.find('+') != std::string_view::npos || row == "fp4" || asked == "fp4";
+    return mixed && experts(row) == experts(asked);
 }
 
 /// A deployment made ready: one prediction costs about a microsecond and allocates nothing.
 class PreparedDeployment {
 public:
-    explicit PreparedDeployment(SpeedRequest const& r) : isl_{static_cast<double>(r.workload.isl.value())},
-                                                         osl_{std::max(2.0, static_cast<double>(r.workload.osl.value()))},
-                                                         cache_hit_{std::clamp(r.workload.cache_hit, 0.0, 1.0)} {
+    explicit PreparedDeployment(SpeedRequest const& r)
+        : isl_{static_cast<double>(r.workload.isl.value())}, osl_{std::max(1.0, static_cast<double>(r.workload.osl.value()))},
+          cache_hit_{std::clamp(r.workload.cache_hit, 0.0, 1.0)} {
         CoefficientTable const table{r.coefficients};
         layout_ = r.layout;
         replicas_ = std::max<std::int32_t>(1, layout_.replicas);
@@ -148,14 +158,17 @@ public:
         std::string const label = weights_label(r.model, r.settings);
         Model const loaded = model_as(r.model, label);
         id_.shape = shape_signature(r.model);
-        id_.model = short_model_name(r.row_models.empty() ? std::string_view{r.model.id} : std::string_view{r.row_models.front()});
+        id_.model =
+            short_model_name(r.row_models.empty() ? std::string_view{r.model.id} : std::string_view{r.row_models.front()});
         id_.layer_class = layer_class(r.model);
         id_.gpu = r.gpus.gpu.id;
         id_.family = architecture_family(r.gpus.gpu);
         id_.engine = row_engine_name(r);
         id_.precision = loaded.quant.label;
-        if (r.settings.speculative_tokens > 0)
-            id_.speculation = r.settings.speculative_method.empty() ? "mtp" : r.settings.speculative_method;
+        drafts_ = r.settings.speculative_tokens;
+        if (r.settings.max_cudagraph_capture_size) capture_ = static_cast<double>(r.settings.max_cudagraph_capture_size->value());
+        if (drafts_ > 0)
+            id_.speculation = r.settings.speculative_method.empty() ? "mtp" : fold_name(r.settings.speculative_method);
 
         collect_rows(r, table);
         if (matching_label_) id_.precision = *matching_label_;
@@ -176,6 +189,8 @@ public:
             double const layers = std::max(0.0, table.value_or(name + ".class:" + id_.layer_class, 0.0));
             return std::exp(2 * std::min(family + layers, 1.1));
         };
+        tpot_prior_ = prior_variance(kTpotResidual, drafts_ > 0);
+        ttft_prior_ = prior_variance(kTtftResidual, drafts_ > 0);
         tpot_scale_ = scale("width.tpot");
         ttft_scale_ = scale("width.ttft");
         for (std::size_t i = 0; i < kGrid; ++i) {
@@ -203,6 +218,8 @@ public:
         l.osl = osl_;
         l.context = isl_ + osl_ / 2;
         l.years = years_;
+        l.capture = capture_;
+        add_speculation(l, id_.speculation, drafts_, physics_.factor);
         return l;
     }
 
@@ -218,22 +235,26 @@ public:
         s.batch = s.resident;
         double first = 0;
         for (int i = 0; i < 3; ++i) {
-            s.step = step_times(physics_, load(s.batch));
-            s.tpot = s.step.total * up_t;
-            first = first_token_time(physics_, load(s.batch), s.resident, s.tpot, physics_.factor) * up_f;
-            double const decode = s.tpot * osl_;
+            StepLoad const l = load(s.batch);
+            s.step = step_times(physics_, l);
+            s.tpot = token_time(physics_, l, s.step, physics_.factor) * up_t;
+            first = first_token_time(physics_, l, s.resident, s.tpot * l.tokens_a_step, physics_.factor) * up_f;
+            double const decode = osl_ < 2 ? 0.0 : s.tpot * osl_;
             double const b = std::max(1.0, s.resident * decode / (decode + first));
             bool const settled = std::fabs(b - s.batch) < 0.01 * s.batch;
             s.batch = b;
             if (settled) break;
         }
-        double const decode = s.tpot * osl_;
-        double const rate = s.resident / (decode + first); // requests a second that leave
-        s.ttft = s.queued ? s.users / rate - decode : first;
+        double const decode = osl_ < 2 ? 0.0 : s.tpot * osl_;
+        // Requests a second that leave; never more than prefill can admit.
+        StepLoad const l = load(s.batch);
+        double const prompt = l.isl * prefill_times(physics_, l.isl, physics_.factor).a_token();
+        double const rate = std::min(s.resident / (decode + first), 1 / std::max(1e-9, prompt));
+        s.ttft = std::max(first, s.users / rate - decode);
         s.output = closed_loop_share(s.users) * rate * osl_;
-        double const vt = tpot_scale_ * (gt.variance + width(tpot_width_, log_users) * shrink(gt.variance, kTpotResidual)) +
+        double const vt = tpot_scale_ * (gt.variance + width(tpot_width_, log_users) * shrink(gt.variance, tpot_prior_)) +
                           kRunNoise * kRunNoise;
-        double const vf = ttft_scale_ * (gf.variance + width(ttft_width_, log_users) * shrink(gf.variance, kTtftResidual)) +
+        double const vf = ttft_scale_ * (gf.variance + width(ttft_width_, log_users) * shrink(gf.variance, ttft_prior_)) +
                           4 * kRunNoise * kRunNoise;
         double const share = first / (decode + first);
         s.tpot_sd = std::sqrt(vt);
@@ -311,10 +332,14 @@ private:
         o.kv = quantised ? KvFormat::fp8 : KvFormat::bf16; // what measured rows of such checkpoints run with
         if (s.kv_cache_dtype) {
             std::string const k = fold_name(*s.kv_cache_dtype);
-            if (k == "bf16" || k == "bfloat16") o.kv = KvFormat::bf16;
-            else if (k == "fp16" || k == "float16") o.kv = KvFormat::fp16;
-            else if (k.find("nvfp4") != std::string::npos) o.kv = KvFormat::nvfp4;
-            else if (k.find("fp8") != std::string::npos) o.kv = KvFormat::fp8;
+            if (k == "bf16" || k == "bfloat16")
+                o.kv = KvFormat::bf16;
+            else if (k == "fp16" || k == "float16")
+                o.kv = KvFormat::fp16;
+            else if (k.find("nvfp4") != std::string::npos)
+                o.kv = KvFormat::nvfp4;
+            else if (k.find("fp8") != std::string::npos)
+                o.kv = KvFormat::fp8;
         }
         return o;
     }
@@ -373,7 +398,7 @@ private:
     /// Residuals of the rows most alike.
     void learn(SpeedRequest const& r, Model const& loaded, CoefficientTable const& table) {
         struct Made { // rows of one deployment share physics and coefficients
-            std::string gpu, precision, engine;
+            std::string gpu, precision, engine, method;
             Layout layout;
             bool synchronous = false, median = false;
             PreparedSpeed speed;
@@ -383,7 +408,7 @@ private:
         std::vector<std::pair<double, std::size_t>> order;
         for (std::size_t i = 0; i < rows_.size(); ++i) {
             SpeedRow const& s = rows_[i];
-            if (s.id.speculation != id_.speculation) continue;
+            if (!s.id.speculation.empty() && s.id.speculation != id_.speculation) continue;
             order.emplace_back(-covariance(kTpotResidual, residual_site(s), site_), i);
         }
         std::stable_sort(order.begin(), order.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
@@ -395,7 +420,9 @@ private:
             for (Made const& m : made) {
                 if (m.gpu != s.id.gpu || m.precision != s.id.precision || m.layout != s.layout) continue;
                 alike = &m;
-                if (m.engine == s.id.engine && m.synchronous == s.synchronous && m.median == s.median_ttft) p = &m.speed;
+                if (m.engine == s.id.engine && m.method == s.id.speculation && m.synchronous == s.synchronous &&
+                    m.median == s.median_ttft)
+                    p = &m.speed;
             }
             if (p == nullptr) {
                 PreparedSpeed fresh;
@@ -411,7 +438,8 @@ private:
                 }
                 CoefContext const context{s.id, s.layout.dp > 1, s.layout.ep, s.synchronous, s.median_ttft};
                 set_coefs(fresh, resolve_coefs(table, context));
-                made.push_back({s.id.gpu, s.id.precision, s.id.engine, s.layout, s.synchronous, s.median_ttft, std::move(fresh)});
+                made.push_back({s.id.gpu, s.id.precision, s.id.engine, s.id.speculation, s.layout, s.synchronous, s.median_ttft,
+                                std::move(fresh)});
                 p = &made.back().speed;
             }
             PreparedSpeed const& q = *p;
@@ -422,11 +450,13 @@ private:
             l.osl = s.osl;
             l.context = s.isl + s.osl / 2;
             l.years = s.years;
-            double const step = step_times(q, l).total;
+            l.capture = s.capture;
+            if (!s.id.speculation.empty()) add_speculation(l, s.id.speculation, drafts_of(s), q.factor);
+            double const token = token_time(q, l, step_times(q, l), q.factor);
             double const extra = s.queued ? 0.15 : 0.0;
-            if (s.tpot > 0) tpot.push_back({site, std::log(s.tpot / step), std::max(extra, s.tpot_derived ? 0.07 : 0.0)});
+            if (s.tpot > 0) tpot.push_back({site, std::log(s.tpot / token), std::max(extra, s.tpot_derived ? 0.07 : 0.0)});
             if (s.ttft > 0 && !s.ttft_derived && !s.queued) {
-                double const t = first_token_time(q, l, s.concurrency, s.tpot > 0 ? s.tpot : step, q.factor);
+                double const t = first_token_time(q, l, s.concurrency, (s.tpot > 0 ? s.tpot : token) * l.tokens_a_step, q.factor);
                 ttft.push_back({site, std::log(s.ttft / t), 0.0});
             }
         }
@@ -438,7 +468,12 @@ private:
         for (std::size_t i = 0; i < kWidths; ++i) {
             double const users = std::pow(4.0, static_cast<double>(i));
             StepLoad const l = load(users);
-            double const t0 = std::log(step_times(physics_, l).total);
+            auto const log_token = [&](std::array<double, kCoefs> const& f) {
+                StepLoad m = l;
+                add_speculation(m, id_.speculation, drafts_, f);
+                return std::log(token_time(physics_, m, step_times(physics_, m, f), f));
+            };
+            double const t0 = log_token(physics_.factor);
             double const f0 = std::log(first_token_time(physics_, l, users, std::exp(t0), physics_.factor));
             double vt = 0, vf = 0;
             for (std::size_t c = 0; c < kCoefs; ++c) {
@@ -446,7 +481,7 @@ private:
                 bool const date = c == static_cast<std::size_t>(Coef::date);
                 double const h = 1e-3;
                 f[c] = date ? f[c] + h : f[c] * (1 + h);
-                double const dt = (std::log(step_times(physics_, l, f).total) - t0) / h;
+                double const dt = (log_token(f) - t0) / h;
                 double const df = (std::log(first_token_time(physics_, l, users, std::exp(t0 + dt * h), f)) - f0) / h;
                 vt += dt * dt * physics_.coefs.variance[c];
                 vf += df * df * physics_.coefs.variance[c];
@@ -472,11 +507,14 @@ private:
         return {g[i].mean * (1 - f) + g[i + 1].mean * f, g[i].variance * (1 - f) + g[i + 1].variance * f};
     }
     /// Rows that pin the residual pin physics and residual together.
-    static double shrink(double variance, ResidualKernel const& k) noexcept { return variance / prior_variance(k); }
+    static double shrink(double variance, double prior) noexcept { return variance / prior; }
 
     double isl_, osl_, cache_hit_;
     double years_ = kPredictionYears;
     double tpot_scale_ = 1, ttft_scale_ = 1; ///< of variances: families and classes that predictions fit worse or better
+    double tpot_prior_ = 1, ttft_prior_ = 1; ///< variance of the residual without rows
+    double drafts_ = 0;                      ///< draft tokens a step
+    double capture_ = 0;                     ///< capture size of CUDA graphs, where it is given
     double slots_ = 1e9;
     BoundBy slots_bound_ = BoundBy::max_num_seqs;
     Layout layout_;
@@ -508,7 +546,10 @@ inline BoundBy bound_of(StepTimes const& s) noexcept {
     double const links = s[StepTerm::allreduce_floor] + s[StepTerm::allreduce_bytes];
     double const overhead = s[StepTerm::launches] + s[StepTerm::prefill_launches] + s[StepTerm::host];
     double const most = std::max({memory, compute, links, overhead});
-    return most == memory ? BoundBy::memory : most == compute ? BoundBy::compute : most == links ? BoundBy::communication : BoundBy::overhead;
+    return most == memory    ? BoundBy::memory
+           : most == compute ? BoundBy::compute
+           : most == links   ? BoundBy::communication
+                             : BoundBy::overhead;
 }
 
 inline void add_evidence(std::vector<Evidence>& all, SpeedRow const& s) {

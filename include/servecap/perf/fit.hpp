@@ -38,7 +38,7 @@
 namespace servecap {
 
 /// Which of the two measures a fit explains.
-enum class SpeedMeasure : std::uint8_t { tpot, ttft };
+enum class SpeedMeasure : std::uint8_t { tpot, ttft, speculative_tpot };
 
 /// One fit: parameters, linearisation, weights. Rows are kept by reference: keep the CalibrationRows alive.
 class LogFit {
@@ -50,9 +50,14 @@ public:
 
     /// Fits. `fixed`: coefficients of the other measure (prefill, for TTFT). Deterministic.
     LogFit(SpeedMeasure measure, CalibrationRows const& all, std::vector<std::size_t> use, CoefficientTable const& fixed)
-        : measure_{measure}, kernel_{measure == SpeedMeasure::tpot ? kTpotResidual : kTtftResidual}, all_{&all}, use_{std::move(use)} {
+        : measure_{measure}, kernel_{measure == SpeedMeasure::ttft ? kTtftResidual : kTpotResidual}, all_{&all}, use_{std::move(
+                                                                                                                     use)} {
         first_ = measure == SpeedMeasure::tpot ? 0 : kStepCoefs;
-        last_ = measure == SpeedMeasure::tpot ? kStepCoefs : kCoefs;
+        last_ = measure == SpeedMeasure::tpot ? kStepCoefs : kDraftCoefs;
+        if (measure == SpeedMeasure::speculative_tpot) {
+            first_ = kDraftCoefs;
+            last_ = kCoefs;
+        }
         parameters(fixed);
         blocks();
         solve();
@@ -103,8 +108,8 @@ public:
     /// How far a group lies from what the others say of it, in standard deviations.
     struct LeftOut {
         std::int32_t group = 0;
-        double z = 0;         ///< median over its rows, signed
-        double weight = 1;    ///< less for groups of few rows
+        double z = 0;      ///< median over its rows, signed
+        double weight = 1; ///< less for groups of few rows
         std::string family, layer_class;
     };
 
@@ -137,7 +142,9 @@ public:
                 std::vector<double> z;
                 for (Eigen::Index const i : mine) {
                     Eigen::Index const r = at(i);
-                    double mean = f_[r] + j_.row(r).dot(shift), variance = prior_variance(kernel_) + noise_[r] * noise_[r];
+                    double mean = f_[r] + j_.row(r).dot(shift),
+                           variance = prior_variance(kernel_, row(b.rows[static_cast<std::size_t>(i)]).site.speculation != 0) +
+                                      noise_[r] * noise_[r];
                     variance += j_.row(r).dot(spread * j_.row(r).transpose());
                     if (!keep.empty()) {
                         Eigen::VectorXd c(static_cast<Eigen::Index>(keep.size()));
@@ -151,7 +158,8 @@ public:
                 }
                 std::sort(z.begin(), z.end());
                 SpeedIdentity const& id = row(b.rows[static_cast<std::size_t>(mine.front())]).speed.id;
-                out.push_back({group, z[z.size() / 2], std::min(1.0, static_cast<double>(z.size()) / 4), id.family, id.layer_class});
+                out.push_back(
+                    {group, z[z.size() / 2], std::min(1.0, static_cast<double>(z.size()) / 4), id.family, id.layer_class});
             }
         }
         return out;
@@ -159,7 +167,7 @@ public:
 
 private:
     struct Block {
-        std::vector<std::size_t> rows; ///< positions in use_
+        std::vector<std::size_t> rows;      ///< positions in use_
         Eigen::LLT<Eigen::MatrixXd> factor; ///< of the covariance of all its rows, with the weights in force
     };
     struct Contribution {
@@ -194,8 +202,8 @@ private:
                         list.push_back(id(name, 0.0, p.deviations[k].sd));
             }
             auto const at = static_cast<Eigen::Index>(i);
-            y_[at] = std::log(measure_ == SpeedMeasure::tpot ? s.tpot : s.ttft);
-            noise_[at] = std::max(kernel_.noise, measure_ == SpeedMeasure::tpot && s.tpot_derived ? 0.09 : 0.0);
+            y_[at] = std::log(measure_ == SpeedMeasure::ttft ? s.ttft : s.tpot);
+            noise_[at] = std::max(kernel_.noise, measure_ != SpeedMeasure::ttft && s.tpot_derived ? 0.09 : 0.0);
         }
         prior_mean_.resize(static_cast<Eigen::Index>(parameters_.size()));
         prior_precision_.resize(static_cast<Eigen::Index>(parameters_.size()));
@@ -227,7 +235,9 @@ private:
         l.osl = r.speed.osl;
         l.context = r.speed.isl + r.speed.osl / 2;
         l.years = r.speed.years;
-        if (measure_ == SpeedMeasure::tpot) return std::log(step_times(r.physics, l, f).total);
+        l.capture = r.speed.capture;
+        add_speculation(l, r.speed.id.speculation, drafts_of(r.speed), f);
+        if (measure_ != SpeedMeasure::ttft) return std::log(token_time(r.physics, l, step_times(r.physics, l, f), f));
         double const step = r.speed.tpot > 0 ? r.speed.tpot : step_times(r.physics, l, f).total;
         return std::log(first_token_time(r.physics, l, r.speed.concurrency, step, f));
     }
@@ -274,7 +284,9 @@ private:
     /// Covariance of rows of a block, with the weighted noise; `keep` = positions within the block, empty = all.
     [[nodiscard]] Eigen::MatrixXd block_covariance(Block const& b, std::vector<Eigen::Index> const& keep) const {
         auto const n = static_cast<Eigen::Index>(keep.empty() ? b.rows.size() : keep.size());
-        auto const at = [&](Eigen::Index i) { return b.rows[static_cast<std::size_t>(keep.empty() ? i : keep[static_cast<std::size_t>(i)])]; };
+        auto const at = [&](Eigen::Index i) {
+            return b.rows[static_cast<std::size_t>(keep.empty() ? i : keep[static_cast<std::size_t>(i)])];
+        };
         Eigen::MatrixXd k(n, n);
         for (Eigen::Index i = 0; i < n; ++i) {
             for (Eigen::Index j = 0; j <= i; ++j) k(i, j) = k(j, i) = covariance(kernel_, row(at(i)).site, row(at(j)).site);
@@ -290,7 +302,8 @@ private:
         Eigen::MatrixXd j(n, p);
         Eigen::VectorXd e(n);
         for (Eigen::Index i = 0; i < n; ++i) {
-            auto const at = static_cast<Eigen::Index>(b.rows[static_cast<std::size_t>(keep.empty() ? i : keep[static_cast<std::size_t>(i)])]);
+            auto const at =
+                static_cast<Eigen::Index>(b.rows[static_cast<std::size_t>(keep.empty() ? i : keep[static_cast<std::size_t>(i)])]);
             j.row(i) = j_.row(at);
             e[i] = y_[at] - f_[at];
         }
@@ -389,32 +402,38 @@ private:
     int iterations_ = 0;
 };
 
-/// Both fits: TPOT first, then TTFT with the prefill of the first.
+/// TPOT first, then TTFT with the prefill of the first, then what speculation gains on the steps of the first.
 class SpeedFit {
 public:
     /// Fits on `rows` (prepared with calibrate_only). Errors: bad_value when there are too few rows.
     static Result<SpeedFit> make(CalibrationRows const& rows) {
-        std::vector<std::size_t> tpot, ttft;
+        std::vector<std::size_t> tpot, ttft, drafted;
         for (std::size_t i = 0; i < rows.rows.size(); ++i) {
             SpeedRow const& s = rows.rows[i].speed;
-            if (!s.id.speculation.empty() || s.queued || s.osl < 16) continue;
+            if (s.queued || s.osl < 16) continue;
+            if (!s.id.speculation.empty()) {
+                if (s.tpot > 0) drafted.push_back(i);
+                continue;
+            }
             if (s.tpot > 0) tpot.push_back(i);
             if (s.ttft > 0 && !s.ttft_derived) ttft.push_back(i);
         }
         if (tpot.size() < 20)
-            return fail(ErrorCode::bad_value, "too few rows to fit: " + std::to_string(tpot.size()) + " with TPOT", "--benchmarks",
-                        "at least 20 without speculation, with lengths, concurrency and precision");
-        return SpeedFit{rows, std::move(tpot), std::move(ttft)};
+            return fail(ErrorCode::bad_value, "too few rows to fit: " + std::to_string(tpot.size()) + " with TPOT",
+                        "--benchmarks", "at least 20 without speculation, with lengths, concurrency and precision");
+        return SpeedFit{rows, std::move(tpot), std::move(ttft), std::move(drafted)};
     }
 
     [[nodiscard]] LogFit const& tpot() const noexcept { return tpot_; }
     [[nodiscard]] LogFit const& ttft() const noexcept { return ttft_; }
+    [[nodiscard]] LogFit const& drafted() const noexcept { return drafted_; }
 
     /// All coefficients, by name, and the shapes of the models of the rows.
     [[nodiscard]] std::vector<Coefficient> coefficients() const {
         std::vector<Coefficient> out;
         tpot_.append_coefficients(out);
         ttft_.append_coefficients(out);
+        drafted_.append_coefficients(out);
         append_widths(out, -1);
         return finish(std::move(out));
     }
@@ -423,18 +442,23 @@ public:
         std::vector<Coefficient> out;
         tpot_.append_coefficients_without(group, out);
         ttft_.append_coefficients_without(group, out);
+        drafted_.append_coefficients_without(group, out);
         append_widths(out, group);
         return finish(std::move(out));
     }
 
 private:
-    SpeedFit(CalibrationRows const& rows, std::vector<std::size_t> tpot, std::vector<std::size_t> ttft)
-        : rows_{&rows}, tpot_{SpeedMeasure::tpot, rows, std::move(tpot), {}}, ttft_{make_ttft(rows, std::move(ttft), tpot_)}, tpot_left_{tpot_.left_out()}, ttft_left_{ttft_.left_out()} {}
+    SpeedFit(CalibrationRows const& rows, std::vector<std::size_t> tpot, std::vector<std::size_t> ttft,
+             std::vector<std::size_t> drafted)
+        : rows_{&rows}, tpot_{SpeedMeasure::tpot, rows, std::move(tpot), {}}, ttft_{after(SpeedMeasure::ttft, rows,
+                                                                                          std::move(ttft), tpot_)},
+          drafted_{after(SpeedMeasure::speculative_tpot, rows, std::move(drafted), tpot_)}, tpot_left_{tpot_.left_out()},
+          ttft_left_{ttft_.left_out()} {}
 
-    static LogFit make_ttft(CalibrationRows const& rows, std::vector<std::size_t> use, LogFit const& tpot) {
+    static LogFit after(SpeedMeasure measure, CalibrationRows const& rows, std::vector<std::size_t> use, LogFit const& tpot) {
         std::vector<Coefficient> fixed;
         tpot.append_coefficients(fixed);
-        return LogFit{SpeedMeasure::ttft, rows, std::move(use), CoefficientTable{fixed}};
+        return LogFit{measure, rows, std::move(use), CoefficientTable{fixed}};
     }
     /// How much wider (or narrower) the intervals of GPU families and layer classes must be, from groups left out:
     /// w^2 = (n0 + sum z^2) / (n0 + n), first by family, then by class of what the family leaves. `without` is not counted.
@@ -466,7 +490,7 @@ private:
     }
 
     CalibrationRows const* rows_;
-    LogFit tpot_, ttft_;
+    LogFit tpot_, ttft_, drafted_;
     std::vector<LogFit::LeftOut> tpot_left_, ttft_left_;
 };
 

@@ -23,14 +23,22 @@ namespace servecap {
 /// The format that a precision label stands for; nothing for labels that name no single format.
 inline std::optional<WeightFormat> format_of_label(std::string_view label) noexcept {
     WeightFormat f;
-    if (label == "bf16" || label == "fp16") f.format = Format::bf16;
-    else if (label == "fp8") f.format = Format::fp8_row;
-    else if (label == "mxfp8") f.format = Format::mxfp8;
-    else if (label == "nvfp4") f.format = Format::nvfp4;
-    else if (label == "mxfp4" || label == "w4a8") f.format = Format::mxfp4;
-    else if (label == "int4" || label == "awq" || label == "gptq") f.format = Format::int4_sym, f.group = 32;
-    else if (label == "int8") f.format = Format::int8;
-    else return std::nullopt;
+    if (label == "bf16" || label == "fp16")
+        f.format = Format::bf16;
+    else if (label == "fp8")
+        f.format = Format::fp8_row;
+    else if (label == "mxfp8")
+        f.format = Format::mxfp8;
+    else if (label == "nvfp4")
+        f.format = Format::nvfp4;
+    else if (label == "mxfp4" || label == "w4a8")
+        f.format = Format::mxfp4;
+    else if (label == "int4" || label == "awq" || label == "gptq")
+        f.format = Format::int4_sym, f.group = 32;
+    else if (label == "int8")
+        f.format = Format::int8;
+    else
+        return std::nullopt;
     return f;
 }
 

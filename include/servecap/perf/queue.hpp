@@ -33,13 +33,13 @@ inline double erlang_c(double c, double a) noexcept {
 
 /// The state of one replica under random arrivals.
 struct OpenLoop {
-    double running = 0;        ///< mean running requests
-    double capacity = 0;       ///< requests a second at which it saturates
-    double wait = 0;           ///< mean seconds before the own prefill
+    double running = 0;  ///< mean running requests
+    double capacity = 0; ///< requests a second at which it saturates
+    double wait = 0;     ///< mean seconds before the own prefill
     double wait_probability = 0;
     double ttft = 0, ttft_p90 = 0, ttft_p99 = 0;
     bool saturated = false;
-    ReplicaSpeed speed;        ///< at the running requests
+    ReplicaSpeed speed; ///< at the running requests
 };
 
 /// Requests a second that leave when `n` requests run.

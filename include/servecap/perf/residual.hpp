@@ -23,22 +23,23 @@ namespace servecap {
 /// Where an observation stands: keys of its levels (equal keys = shared), logs of the load.
 struct ResidualSite {
     std::uint64_t shape = 0, shape_engine = 0, shape_family = 0, group = 0, deployment = 0, version = 0, name = 0;
+    std::uint64_t speculation = 0; ///< 0 = none
     double log_users = 0, log_isl = 0, log_osl = 0;
 };
 
 /// Standard deviations of the levels, in log time; `smooth` = share that varies with the load, over `length`.
 struct ResidualKernel {
-    double shape, shape_engine, shape_family, group, deployment, version, name;
+    double shape, shape_engine, shape_family, group, deployment, version, name, speculation;
     double smooth = 0.5;
     double length = 1.5;
-    double noise = 0.05;   ///< of one row
-    double tail = 5;       ///< degrees of freedom of the noise
+    double noise = 0.05; ///< of one row
+    double tail = 5;     ///< degrees of freedom of the noise
 };
 
 /// Of log TPOT; found by leave-one-group-out search.
-inline constexpr ResidualKernel kTpotResidual{.045, .05, .09, .05, .07, .03, .03};
+inline constexpr ResidualKernel kTpotResidual{.045, .05, .09, .065, .07, .03, .03, .20};
 /// Of log TTFT.
-inline constexpr ResidualKernel kTtftResidual{.18, .15, .10, .18, .18, .08, .05, .5, 1.5, .12, 5};
+inline constexpr ResidualKernel kTtftResidual{.18, .15, .10, .18, .18, .08, .05, .05, .5, 1.5, .12, 5};
 
 inline constexpr std::size_t kResidualRows = 48;
 
@@ -53,6 +54,7 @@ inline double covariance(ResidualKernel const& k, ResidualSite const& a, Residua
     if (a.shape_engine == b.shape_engine) v += k.shape_engine * k.shape_engine * part;
     if (a.shape_family == b.shape_family) v += k.shape_family * k.shape_family * part;
     if (a.group == b.group) v += k.group * k.group * part;
+    if (a.speculation == b.speculation && a.speculation != 0) v += k.speculation * k.speculation * part;
     if (a.deployment == b.deployment) {
         v += k.deployment * k.deployment * (0.7 * near + 0.3);
         if (a.version == b.version) v += k.version * k.version * part;
@@ -61,9 +63,10 @@ inline double covariance(ResidualKernel const& k, ResidualSite const& a, Residua
 }
 
 /// Variance of the residual at a site without any row.
-constexpr double prior_variance(ResidualKernel const& k) noexcept {
-    return k.shape * k.shape + k.shape_engine * k.shape_engine + k.shape_family * k.shape_family + k.group * k.group +
-           k.deployment * k.deployment + k.version * k.version + k.name * k.name;
+constexpr double prior_variance(ResidualKernel const& k, bool speculation) noexcept {
+    return (speculation ? k.speculation * k.speculation : 0.0) + k.shape * k.shape + k.shape_engine * k.shape_engine +
+           k.shape_family * k.shape_family + k.group * k.group + k.deployment * k.deployment + k.version * k.version +
+           k.name * k.name;
 }
 
 /// One measured residual.
@@ -122,7 +125,7 @@ public:
             v[i] = x / row[i];
             explained += v[i] * v[i];
         }
-        g.variance = std::max(1e-8, prior_variance(kernel_) - explained);
+        g.variance = std::max(1e-8, prior_variance(kernel_, target_.speculation != 0) - explained);
         return g;
     }
 

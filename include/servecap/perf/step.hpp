@@ -13,8 +13,10 @@
 //   prefill       B * isl / osl prompt tokens a step (closed loop in balance): flops by class + attention + links
 //   prefill launches  steps that carry a prompt chunk run its kernels besides: 1 - exp(-chunks a step)
 //   host          a constant and a part a sequence
+// Speculation: the step computes 1 + n tokens a sequence (flops, experts, messages; KV rows are read once), n
+// drafts come before it, and 1 + accepted tokens come out.
 // Pipeline stages split the batch: the period of one token is the time of all layers at B / pp.
-// evaluation allocates nothing.
+// Evaluation allocates nothing.
 
 #pragma once
 
@@ -56,19 +58,20 @@ inline constexpr std::size_t kStepTerms = 11;
 
 constexpr std::string_view to_string(StepTerm t) noexcept {
     constexpr std::array<std::string_view, kStepTerms> names{
-        "kernel launches", "all-reduce latency", "all-reduce bytes", "dense weights",    "routed experts", "KV cache",
-        "index keys",      "recurrent state",    "prefill share",    "prefill launches", "host"};
+        "kernel launches", "all-reduce latency", "all-reduce bytes", "dense weights", "routed experts", "KV cache", "index keys",
+        "recurrent state", "prefill share",      "prefill launches", "host"};
     return names[static_cast<std::size_t>(t)];
 }
 
 /// Rows of a cache that a step reads alike: min(context / ratio, cap) entries a sequence.
 struct KvGroup {
-    double ratio = 1;                                       ///< tokens an entry
-    double cap = std::numeric_limits<double>::infinity();   ///< entries at most: window, top-k
-    double bytes = 0;                                       ///< a sequence and entry, all layers of the group, one rank
-    double flops = 0;                                       ///< of decode, a sequence and entry
-    double prefill_flops = 0;                               ///< of prefill, a token and entry
-    bool index = false;                                     ///< index keys
+    double ratio = 1;                                     ///< tokens an entry
+    double cap = std::numeric_limits<double>::infinity(); ///< entries at most: window, top-k
+    double bytes = 0;                                     ///< a sequence and entry, all layers of the group, one rank
+    double flops = 0;                                     ///< of decode, a sequence and entry
+    double prefill_flops = 0;                             ///< of prefill, a token and entry
+    double prompt_seen = 0;                               ///< prefill_flops of the layers that prompts pass, while preparing
+    bool index = false;                                   ///< index keys
 };
 
 /// Equal expert layers.
@@ -80,41 +83,43 @@ struct MoeGroup {
 
 /// What a rank does, with everything that does not depend on the load already summed.
 struct PreparedSpeed {
-    std::array<double, 7> layers{};  ///< by launch kind, in the order launch_gqa..launch_moe
-    double depth = 0;                ///< layers in all
-    double weight_bytes = 0;         ///< attention, dense, shared, head: read every step
+    std::array<double, 7> layers{};                              ///< by launch kind, in the order launch_gqa..launch_moe
+    double depth = 0;                                            ///< layers in all
+    double weight_bytes = 0;                                     ///< attention, dense, shared, head: read every step
     double attention_flops = 0, dense_flops = 0, head_flops = 0; ///< a token of the rank
+    double prompt_attention_flops = 0, prompt_dense_flops = 0, prompt_expert_flops = 0; ///< the same of a prompt's token
+    double prompt_depth = 0; ///< layers that prompts pass: those up to the last that caches rows or a state
     std::array<KvGroup, 12> kv{};
     std::size_t kv_count = 0;
     std::array<MoeGroup, 6> moe{};
     std::size_t moe_count = 0;
-    double state_bytes = 0;          ///< a sequence, read and written
+    double state_bytes = 0;                                                    ///< a sequence, read and written
     double rate_attention = 1, rate_dense = 1, rate_expert = 1, rate_bf16 = 1; ///< peak flops/s by the format of weights
-    double bandwidth = 1;            ///< bytes/s
-    double link = 1;                 ///< bytes/s, one direction
+    double bandwidth = 1;                                                      ///< bytes/s
+    double link = 1;                                                           ///< bytes/s, one direction
     double hidden = 0;
     double ranks = 1, tp = 1, dp = 1, pp = 1;
-    bool whole_experts = false;      ///< expert parallelism over more than one rank
+    bool whole_experts = false; ///< expert parallelism over more than one rank
     ResolvedCoefs coefs;
     std::array<double, kCoefs> factor{}; ///< exp of the coefficients (date: the slope itself)
 };
 
 /// The load of one replica.
 struct StepLoad {
-    double batch = 1;   ///< running requests
-    double isl = 1000;  ///< prompt tokens that are computed (cached prefix not counted)
+    double batch = 1;  ///< running requests
+    double isl = 1000; ///< prompt tokens that are computed (cached prefix not counted)
     double osl = 1000;
-    double context = 1500; ///< mean tokens a running request attends to
-    double years = 0;   ///< date, years from 2026-03-01
-    double launch_gain = 1; ///< prefill launches relative to the usual (graphs that cover prompt chunks: less)
-    double verify = 1;      ///< tokens a sequence that one step computes: 1 + draft tokens
+    double context = 1500;    ///< mean tokens a running request attends to
+    double years = 0;         ///< date, years from 2026-03-01
+    double capture = 0;       ///< largest number of tokens that graphs were captured for, where it is known; 0 = the usual
+    double verify = 1;        ///< tokens a sequence that one step computes: 1 + draft tokens
     double tokens_a_step = 1; ///< tokens a sequence that one step yields: 1 + accepted draft tokens
 };
 
 /// The times of the terms of one step, in seconds.
 struct StepTimes {
     std::array<double, kStepTerms> term{};
-    double total = 0;          ///< the step, with its share of prefill
+    double total = 0; ///< the step, with its share of prefill
     bool experts_by_flops = false, dense_by_flops = false, kv_by_flops = false;
 
     [[nodiscard]] double operator[](StepTerm t) const noexcept { return term[static_cast<std::size_t>(t)]; }
@@ -188,6 +193,15 @@ inline void add_mla(PreparedSpeed& p, Mla const& a, KvOptions const& o, double c
 /// Tokens that a sparse layer attends to: MiniMax M3 names blocks, the DeepSeek line tokens.
 inline double attended_tokens(Indexer const& i) noexcept { return i.top_k; }
 
+/// The mixer keeps something of every prompt token: rows that grow, or a state.
+inline bool keeps_prompt(Mixer const& m) noexcept {
+    if (is_recurrent(m)) return true;
+    if (auto const* a = std::get_if<Gqa>(&m)) return !a->reuses_kv;
+    if (auto const* c = std::get_if<Compressed>(&m)) return c->ratio > 0 && c->kv_source;
+    if (auto const* w = std::get_if<SlidingWindow>(&m)) return !w->attn.reuses_kv;
+    return true;
+}
+
 inline void add_mixer(PreparedSpeed& p, Mixer const& m, KvOptions const& o, std::int32_t state_value_bytes) noexcept {
     auto const launch = [&](Coef c) -> double& {
         return p.layers[static_cast<std::size_t>(c) - static_cast<std::size_t>(Coef::launch_gqa)];
@@ -233,8 +247,10 @@ inline void add_mixer(PreparedSpeed& p, Mixer const& m, KvOptions const& o, std:
             KvGroup g = window;
             g.ratio = x->ratio;
             g.cap = none;
-            if (x->indexer) g.cap = x->indexer->top_k;
-            else if (x->ratio <= 4) g.cap = 512; // takes the choice of another layer
+            if (x->indexer)
+                g.cap = x->indexer->top_k;
+            else if (x->ratio <= 4)
+                g.cap = 512; // takes the choice of another layer
             add_kv(p, g);
         }
         if (x->indexer) {
@@ -265,7 +281,8 @@ struct PrepareOptions {
 
 /// Sums bytes and flops of one rank. `model` carries the formats of the weights as loaded (model_as).
 /// `layout` is of one replica. The coefficients are set by `set_coefs`.
-inline PreparedSpeed prepare_speed(Model const& model, Layout const& layout, GpuSet const& gpus, PrepareOptions const& options = {}) {
+inline PreparedSpeed prepare_speed(Model const& model, Layout const& layout, GpuSet const& gpus,
+                                   PrepareOptions const& options = {}) {
     PreparedSpeed p;
     Gpu const& g = gpus.gpu;
     p.tp = layout.tp;
@@ -285,9 +302,25 @@ inline PreparedSpeed prepare_speed(Model const& model, Layout const& layout, Gpu
     KvOptions o;
     o.format = options.kv;
     o.tp = layout.tp;
-    std::int32_t const state_bytes_each = options.state_value_bytes.value_or(default_state_value_bytes(model.state_dtype, model.dtype));
-    for (Layer const& l : model.layers)
-        for (Mixer const& m : l.mixers) detail::add_mixer(p, m, o, state_bytes_each);
+    std::int32_t const state_bytes_each =
+        options.state_value_bytes.value_or(default_state_value_bytes(model.state_dtype, model.dtype));
+    // Layers behind the last that keeps something of the prompt see its last tokens alone (shared KV: V4.1, Gemma 3n).
+    std::int32_t last = static_cast<std::int32_t>(model.layers.size()) - 1;
+    while (last > 0 && std::none_of(model.layers[static_cast<std::size_t>(last)].mixers.begin(),
+                                    model.layers[static_cast<std::size_t>(last)].mixers.end(),
+                                    [](Mixer const& m) { return detail::keeps_prompt(m); }))
+        --last;
+    // A model whose last layers have no mixer at all (feed-forward layers of hybrids) still passes every layer.
+    if (last + 1 < static_cast<std::int32_t>(model.layers.size()) && model.layers.back().mixers.empty())
+        last = static_cast<std::int32_t>(model.layers.size()) - 1;
+    p.prompt_depth = last + 1;
+    for (std::size_t i = 0; i < model.layers.size(); ++i)
+        for (Mixer const& m : model.layers[i].mixers) {
+            detail::add_mixer(p, m, o, state_bytes_each);
+            if (static_cast<std::int32_t>(i) == last)
+                for (std::size_t k = 0; k < p.kv_count; ++k) p.kv[k].prompt_seen = p.kv[k].prefill_flops;
+        }
+    for (std::size_t k = 0; k < p.kv_count; ++k) p.kv[k].prefill_flops = p.kv[k].prompt_seen;
 
     WeightOptions w;
     double attention_bits = 0, dense_bits = 0; // weighted by flops, to find the format that decides
@@ -318,32 +351,38 @@ inline PreparedSpeed prepare_speed(Model const& model, Layout const& layout, Gpu
             p.moe[i].flops += flops;
             expert_peak += flops / detail::peak_flops(g, t.format.format);
             expert_weight += flops;
+            if (t.layer <= last) p.prompt_expert_flops += flops;
             continue;
         }
         double const bytes = static_cast<double>(detail::rank_bytes(t, one, w, 0).value());
         p.weight_bytes += bytes;
         if (t.cols <= 1) continue;
         double const share = t.shard == Shard::replicated ? 1.0
-                             : t.shard == Shard::kv_heads  ? static_cast<double>(kv_heads_on_rank(t.heads, layout.tp)) / std::max(1, t.heads)
-                                                           : 1.0 / p.tp;
+                             : t.shard == Shard::kv_heads
+                                 ? static_cast<double>(kv_heads_on_rank(t.heads, layout.tp)) / std::max(1, t.heads)
+                                 : 1.0 / p.tp;
         double const flops = 2.0 * params * share;
         double const peak = detail::peak_flops(g, t.format.format);
         if (head) {
             p.head_flops += flops;
-        } else if (t.cls == TensorClass::attention || t.cls == TensorClass::attention_shared || t.cls == TensorClass::linear_attention) {
+        } else if (t.cls == TensorClass::attention || t.cls == TensorClass::attention_shared ||
+                   t.cls == TensorClass::linear_attention) {
             p.attention_flops += flops;
+            if (t.layer <= last) p.prompt_attention_flops += flops;
             attention_peak += flops / peak;
             attention_bits += flops;
         } else {
             p.dense_flops += flops;
+            if (t.layer <= last) p.prompt_dense_flops += flops;
             dense_peak += flops / peak;
             dense_bits += flops;
         }
     }
     for (Layer const& l : model.layers) {
         if (!l.ffn) continue;
-        std::size_t const kind = static_cast<std::size_t>(std::holds_alternative<Moe>(*l.ffn) ? Coef::launch_moe : Coef::launch_dense) -
-                                 static_cast<std::size_t>(Coef::launch_gqa);
+        std::size_t const kind =
+            static_cast<std::size_t>(std::holds_alternative<Moe>(*l.ffn) ? Coef::launch_moe : Coef::launch_dense) -
+            static_cast<std::size_t>(Coef::launch_gqa);
         p.layers[kind] += 1;
     }
     p.rate_bf16 = g.bf16 ? g.bf16->value() : g.fp16 ? g.fp16->value() : 1e14;
@@ -378,24 +417,33 @@ struct PrefillTimes {
     [[nodiscard]] double a_token() const noexcept { return flops + attention + links; }
 };
 
+/// Kernel launches of one decode step, in CUDA graphs.
+inline double decode_launches(PreparedSpeed const& p, std::array<double, kCoefs> const& f) noexcept {
+    double sum = 0;
+    for (std::size_t i = 0; i < p.layers.size(); ++i) sum += p.layers[i] * f[static_cast<std::size_t>(Coef::launch_gqa) + i];
+    return sum * f[static_cast<std::size_t>(Coef::overhead)];
+}
+
 /// Times of prefill on a replica for prompts of `isl` computed tokens.
 inline PrefillTimes prefill_times(PreparedSpeed const& p, double isl, std::array<double, kCoefs> const& f) noexcept {
     auto const at = [&](Coef c) { return f[static_cast<std::size_t>(c)]; };
     PrefillTimes t;
-    double experts = 0;
-    for (std::size_t i = 0; i < p.moe_count; ++i) experts += p.moe[i].flops;
     t.flops = at(Coef::prefill_flops) *
-              ((p.attention_flops / p.rate_attention + p.dense_flops / p.rate_dense) / p.dp + at(Coef::prefill_experts) * experts / p.rate_expert) / p.pp;
+              ((p.prompt_attention_flops / p.rate_attention + p.prompt_dense_flops / p.rate_dense) / p.dp +
+               at(Coef::prefill_experts) * p.prompt_expert_flops / p.rate_expert) /
+              p.pp;
     double products = 0;
     for (std::size_t i = 0; i < p.kv_count; ++i)
         products += p.kv[i].prefill_flops * std::min(0.5 * isl / p.kv[i].ratio, p.kv[i].cap);
     t.attention = at(Coef::prefill_attention) * products / p.dp / p.rate_bf16 / p.pp;
     if (p.ranks > 1)
-        t.links = at(Coef::allreduce_bytes) * 2 * p.depth * p.hidden * 2 * 2 * (p.ranks - 1) / p.ranks / p.link / p.pp;
-    t.launch = p.depth * at(Coef::prefill_launch) * at(Coef::overhead);
+        t.links = at(Coef::allreduce_bytes) * 2 * p.prompt_depth * p.hidden * 2 * 2 * (p.ranks - 1) / p.ranks / p.link / p.pp;
+    t.launch = decode_launches(p, f) * at(Coef::prefill_launch);
     return t;
 }
 
+/// A kernel launched from the host over one in a CUDA graph: 6-15 us against 1.4-2 us, measured on one H200.
+inline constexpr double kEagerLaunch = 6;
 /// Largest number of prompt tokens that one step takes (engines split longer prompts).
 inline constexpr double kPromptChunk = 8192;
 
@@ -404,14 +452,12 @@ inline StepTimes step_times(PreparedSpeed const& p, StepLoad const& load, std::a
     auto const at = [&](Coef c) { return f[static_cast<std::size_t>(c)]; };
     StepTimes r;
     auto const term = [&](StepTerm t) -> double& { return r.term[static_cast<std::size_t>(t)]; };
-    double const micro = std::max(1.0, load.batch / p.pp);   // requests that pass the layers together
-    double const rank_batch = std::max(1.0, micro / p.dp);   // of one attention rank
-    double const tokens = micro * load.verify;               // that meet the experts
+    double const micro = std::max(1.0, load.batch / p.pp); // requests that pass the layers together
+    double const rank_batch = std::max(1.0, micro / p.dp); // of one attention rank
+    double const tokens = micro * load.verify;             // that meet the experts
 
-    double launches = 0;
-    for (std::size_t i = 0; i < p.layers.size(); ++i)
-        launches += p.layers[i] * f[static_cast<std::size_t>(Coef::launch_gqa) + i];
-    term(StepTerm::launches) = at(Coef::overhead) * launches;
+    double const launches = decode_launches(p, f);
+    term(StepTerm::launches) = launches;
 
     if (p.ranks > 1) {
         double const ring = 2 * (p.ranks - 1) / p.ranks;
@@ -459,8 +505,17 @@ inline StepTimes step_times(PreparedSpeed const& p, StepLoad const& load, std::a
     PrefillTimes const prefill = prefill_times(p, load.isl, f);
     double const requests_a_step = load.batch * load.tokens_a_step / load.osl; // that begin during one step
     term(StepTerm::prefill) = requests_a_step * load.isl * prefill.a_token();
-    term(StepTerm::prefill_launches) =
-        -std::expm1(-requests_a_step * std::max(1.0, load.isl / kPromptChunk)) * prefill.launch * load.launch_gain;
+    // With a known capture size: a step with a prompt chunk runs in graphs as a decode step does, or without any. Under
+    // data-parallel attention every rank pads to the largest and the whole step loses its graphs.
+    double mixed = prefill.launch;
+    if (load.capture > 0) {
+        bool const covered = load.capture >= std::min(kPromptChunk, load.isl + rank_batch * load.verify);
+        if (covered)
+            mixed = std::min(mixed, 0.5 * launches);
+        else if (p.dp > 1)
+            mixed = std::max(mixed, (kEagerLaunch - 1) * launches);
+    }
+    term(StepTerm::prefill_launches) = -std::expm1(-requests_a_step * std::max(1.0, load.isl / kPromptChunk)) * mixed;
     term(StepTerm::host) = at(Coef::host_step) + at(Coef::host_sequence) * load.batch;
 
     double sum = 0;
@@ -473,6 +528,41 @@ inline StepTimes step_times(PreparedSpeed const& p, StepLoad const& load, std::a
 
 inline StepTimes step_times(PreparedSpeed const& p, StepLoad const& load) noexcept { return step_times(p, load, p.factor); }
 
+/// Draft tokens a step that engines use where nobody says otherwise.
+constexpr double usual_drafts(std::string_view method) noexcept { return method == "dspark" || method == "dflash" ? 5 : 3; }
+
+/// Tokens that a step yields with `drafts` draft tokens, when it yields 1 + `extra` with the usual number: every further
+/// draft token is accepted with the same chance a, extra = a + a^2 + ... + a^n.
+inline double tokens_a_step(double extra, double usual, double drafts) noexcept {
+    if (drafts <= 0 || extra <= 0) return 1;
+    auto const sum = [](double a, double n) { return a >= 1 ? n : a * (1 - std::pow(a, n)) / (1 - a); };
+    if (drafts == usual) return 1 + std::min(extra, usual);
+    double low = 0, high = 1;
+    for (int i = 0; i < 40; ++i) {
+        double const mid = 0.5 * (low + high);
+        (sum(mid, usual) < extra ? low : high) = mid;
+    }
+    return 1 + sum(high, drafts);
+}
+
+/// Mean time of a token: the step over the tokens that it yields, with the drafts made before it.
+inline double token_time(PreparedSpeed const& p, StepLoad const& load, StepTimes const& step,
+                         std::array<double, kCoefs> const& f) noexcept {
+    if (load.verify <= 1) return step.total;
+    double const layer =
+        (step[StepTerm::launches] + step[StepTerm::allreduce_floor] + step[StepTerm::dense]) / std::max(1.0, p.depth);
+    double const drafts = (load.verify - 1) * f[static_cast<std::size_t>(Coef::draft_cost)] * layer;
+    return (step.total + drafts) / load.tokens_a_step;
+}
+
+/// Puts speculation into a load: `drafts` tokens by `method`; 0 = none.
+inline void add_speculation(StepLoad& load, std::string_view method, double drafts,
+                            std::array<double, kCoefs> const& f) noexcept {
+    if (drafts <= 0) return;
+    load.verify = 1 + drafts;
+    load.tokens_a_step = tokens_a_step(f[static_cast<std::size_t>(Coef::draft_extra)], usual_drafts(method), drafts);
+}
+
 /// Time to the first token of a request in a closed loop of `users` on the replica; `step` = its decode step.
 /// Formula: base + launches + own prefill + steps waited for + a share of the others' prefills and launches.
 inline double first_token_time(PreparedSpeed const& p, StepLoad const& load, double users, double step,
@@ -483,8 +573,8 @@ inline double first_token_time(PreparedSpeed const& p, StepLoad const& load, dou
     double const own = load.isl * prefill.a_token() * p.pp; // one prompt passes every stage
     double const wait = at(Coef::ttft_queue) * std::max(0.0, users - 1) * load.isl * prefill.a_token();
     double const wait_launch = at(Coef::ttft_queue_launch) * std::max(0.0, users - 1) * prefill.launch;
-    return at(Coef::ttft_base) + at(Coef::ttft_launch) * prefill.launch * chunks + at(Coef::ttft_flops) * own + wait + wait_launch +
-           at(Coef::ttft_step) * step;
+    return at(Coef::ttft_base) + at(Coef::ttft_launch) * prefill.launch * chunks + at(Coef::ttft_flops) * own + wait +
+           wait_launch + at(Coef::ttft_step) * step;
 }
 
 } // namespace servecap

@@ -19,9 +19,9 @@ namespace servecap {
 struct Workload {
     Tokens isl{1000};
     Tokens osl{1000};
-    std::vector<Requests> concurrency;          ///< whole deployment; empty = powers of two up to what is resident
+    std::vector<Requests> concurrency; ///< whole deployment; empty = powers of two up to what is resident
     std::optional<RequestsPerSecond> request_rate;
-    double cache_hit = 0;                       ///< share of input tokens found in the prefix cache, 0..1
+    double cache_hit = 0; ///< share of input tokens found in the prefix cache, 0..1
     std::optional<Seconds> slo_ttft, slo_tpot;
 };
 
@@ -43,7 +43,7 @@ struct Evidence {
 struct SpeedTerm {
     std::string_view name; ///< static text: "routed experts", "KV cache", "all-reduce"...
     Seconds time{};
-    std::string formula;   ///< filled in the explained form only
+    std::string formula; ///< filled in the explained form only
 };
 
 /// Speed at one concurrency.
@@ -52,17 +52,17 @@ struct SpeedPoint {
     Requests resident{};
     Tokens isl{}, osl{};
     Interval<Seconds> ttft, tpot;
-    Interval<TokensPerSecond> output;  ///< whole deployment
+    Interval<TokensPerSecond> output; ///< whole deployment
     Interval<TokensPerSecond> input;
     Interval<TokensPerSecond> total;
-    Interval<TokensPerSecond> per_user;///< output tok/s of one user while it decodes: 1 / TPOT
-    Interval<TokensPerSecond> per_gpu; ///< output tok/s a GPU
+    Interval<TokensPerSecond> per_user; ///< output tok/s of one user while it decodes: 1 / TPOT
+    Interval<TokensPerSecond> per_gpu;  ///< output tok/s a GPU
     Basis basis = Basis::roofline;
     std::vector<Evidence> evidence;
     BoundBy bound_by = BoundBy::memory;
     std::optional<Seconds> ttft_p90, ttft_p99; ///< with a request rate
     std::optional<bool> saturated;
-    bool extrapolated = false;         ///< beyond ten times the fitted range
+    bool extrapolated = false; ///< beyond ten times the fitted range
     std::vector<SpeedTerm> decode_terms, prefill_terms;
 };
 

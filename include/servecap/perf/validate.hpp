@@ -51,9 +51,9 @@ struct SpeedScoring {
     std::function<std::vector<Coefficient>(std::int32_t group)> coefficients;
     ModelLookup model;
     std::span<Gpu const> gpus;
-    bool leave_rows = false;      ///< leave the row and its twins out of the evidence, not its whole group
-    bool all_evidence = false;    ///< rows from outside: nothing is left out
-    bool with_room = true;        ///< the engine's KV room bounds the running requests (plan_start)
+    bool leave_rows = false;   ///< leave the row and its twins out of the evidence, not its whole group
+    bool all_evidence = false; ///< rows from outside: nothing is left out
+    bool with_room = true;     ///< the engine's KV room bounds the running requests (plan_start)
 };
 
 struct SpeedGroupScore {
@@ -77,13 +77,15 @@ inline EngineKind engine_kind_of(std::string_view name) noexcept {
 }
 
 /// KV room and state slots of a row's deployment, as far as the engine's rules tell; its sequence cap is not known.
-inline StartPlan room_of_row(CalibrationRow const& c, Model const& loaded, GpuSet const& gpus, EngineSettings const& settings, Layout const& layout) {
+inline StartPlan room_of_row(CalibrationRow const& c, Model const& loaded, GpuSet const& gpus, EngineSettings const& settings,
+                             Layout const& layout) {
     StartRequest q{.model = loaded, .gpus = gpus, .layout = layout, .settings = settings};
     q.isl = Tokens{static_cast<std::int64_t>(c.speed.isl)};
     q.osl = Tokens{static_cast<std::int64_t>(c.speed.osl)};
     q.date = c.speed.row->date;
     q.settings.max_num_seqs.reset();
     if (loaded.quant.label != "bf16") q.settings.kv_cache_dtype = "fp8"; // as the rows are taken to have run
+    q.settings.speculative_tokens = 0; // drafters are small; their caches are not worth a wrong bound
     StartPlan p = plan_start(q);
     if (!p.fits || p.kv_tokens.value() <= 0) return {}; // it was measured, so it ran: no bound known
     p.max_num_seqs = Requests{0};
@@ -117,7 +119,8 @@ QuantityScore score_speed(std::span<SpeedResult const> results, SpeedQuantity qu
     s.n = static_cast<std::int64_t>(absolute.size());
     if (s.n == 0) return s;
     auto const share = [&](double limit) {
-        return 100.0 * static_cast<double>(std::count_if(absolute.begin(), absolute.end(), [&](double e) { return e <= limit; })) /
+        return 100.0 *
+               static_cast<double>(std::count_if(absolute.begin(), absolute.end(), [&](double e) { return e <= limit; })) /
                static_cast<double>(s.n);
     };
     s.median_abs_pct_error = detail::quantile_of(absolute, 0.5);
@@ -187,31 +190,50 @@ SpeedScores validate_speed(CalibrationRows const& scored, CalibrationRows const&
             if (model == nullptr || gpu == nullptr) continue;
             Layout layout = s.layout;
             layout.replicas = s.replicas;
-            GpuSet const set{*gpu, layout.gpus(), std::max(1, layout.gpus() / std::max(1, gpu->scaleup_domain > 1 ? gpu->scaleup_domain : layout.gpus()))};
+            GpuSet const set{
+                *gpu, layout.gpus(),
+                std::max(1, layout.gpus() / std::max(1, gpu->scaleup_domain > 1 ? gpu->scaleup_domain : layout.gpus()))};
             EngineSettings settings;
             settings.engine = detail::engine_kind_of(row.engine);
             settings.weights_dtype = s.id.precision;
             settings.version = row.engine_version;
-            if (!s.id.speculation.empty()) settings.speculative_method = s.id.speculation, settings.speculative_tokens = 3;
+            if (s.capture > 0) settings.max_cudagraph_capture_size = Tokens{static_cast<std::int64_t>(s.capture)};
+            if (!s.id.speculation.empty())
+                settings.speculative_method = s.id.speculation,
+                settings.speculative_tokens = static_cast<std::int32_t>(drafts_of(s));
             Model const loaded = model_as(*model, s.id.precision);
-            StartPlan const room = how.with_room ? detail::room_of_row(c, loaded, set, settings, layout) : StartPlan{};
+            StartPlan room = how.with_room ? detail::room_of_row(c, loaded, set, settings, layout) : StartPlan{};
+            if (s.sequences_a_rank > 0) room.max_num_seqs = Requests{static_cast<std::int64_t>(s.sequences_a_rank)};
             std::string const name{row.model};
             Workload w;
             w.isl = Tokens{static_cast<std::int64_t>(std::llround(s.isl))};
             w.osl = Tokens{static_cast<std::int64_t>(std::llround(s.osl))};
-            SpeedRequest const request{.model = *model, .gpus = set, .layout = layout, .settings = settings, .fit = room,
-                                       .workload = w, .rows = rows, .coefficients = coefficients, .known_gpus = how.gpus,
-                                       .engine_name = row.engine, .row_models = {&name, 1}, .date = row.date.empty() ? std::string_view{"unknown"} : row.date};
+            SpeedRequest const request{.model = *model,
+                                       .gpus = set,
+                                       .layout = layout,
+                                       .settings = settings,
+                                       .fit = room,
+                                       .workload = w,
+                                       .rows = rows,
+                                       .coefficients = coefficients,
+                                       .known_gpus = how.gpus,
+                                       .engine_name = row.engine,
+                                       .row_models = {&name, 1},
+                                       .date = row.date.empty() ? std::string_view{"unknown"} : row.date};
             PreparedDeployment const d{request};
-            SpeedPoint const p = speed_at(d, request, Requests{static_cast<std::int64_t>(std::llround(row.concurrency.value_or(1)))});
+            SpeedPoint const p =
+                speed_at(d, request, Requests{static_cast<std::int64_t>(std::llround(row.concurrency.value_or(1)))});
             result.basis = p.basis;
             auto const compare = [&](SpeedQuantity q, double actual, double value, double low, double high) {
                 result.compared[static_cast<std::size_t>(q)] = Compared{actual, value, low, high};
             };
-            if (row.tpot) compare(SpeedQuantity::tpot_ms, in_ms(*row.tpot), in_ms(p.tpot.value), in_ms(p.tpot.low), in_ms(p.tpot.high));
-            if (row.ttft) compare(SpeedQuantity::ttft_ms, in_ms(*row.ttft), in_ms(p.ttft.value), in_ms(p.ttft.low), in_ms(p.ttft.high));
+            if (row.tpot)
+                compare(SpeedQuantity::tpot_ms, in_ms(*row.tpot), in_ms(p.tpot.value), in_ms(p.tpot.low), in_ms(p.tpot.high));
+            if (row.ttft)
+                compare(SpeedQuantity::ttft_ms, in_ms(*row.ttft), in_ms(p.ttft.value), in_ms(p.ttft.low), in_ms(p.ttft.high));
             if (row.output)
-                compare(SpeedQuantity::output_tok_s, row.output->value(), p.output.value.value(), p.output.low.value(), p.output.high.value());
+                compare(SpeedQuantity::output_tok_s, row.output->value(), p.output.value.value(), p.output.low.value(),
+                        p.output.high.value());
             out.results.push_back(std::move(result));
         }
     }
@@ -254,7 +276,8 @@ inline std::vector<std::pair<std::string, SpeedGroupScore>> scores_by(SpeedScore
 }
 
 /// The groups with the largest median TPOT error, worst first; groups of fewer than `least` rows are left out.
-inline std::vector<std::pair<std::string, SpeedGroupScore>> worst_groups(SpeedScores const& scores, std::size_t most = 10, std::int64_t least = 1) {
+inline std::vector<std::pair<std::string, SpeedGroupScore>> worst_groups(SpeedScores const& scores, std::size_t most = 10,
+                                                                         std::int64_t least = 1) {
     auto all = scores_by(scores, "group");
     std::erase_if(all, [&](auto const& g) { return g.second.quantity[0].n < least; });
     std::stable_sort(all.begin(), all.end(), [](auto const& a, auto const& b) {
