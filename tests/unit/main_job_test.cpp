@@ -154,7 +154,7 @@ TEST_CASE("Kimi K3: where it fits and where it does not", "[main]") {
         {"--gpu h200x16 --tp 16 --gpu-memory-utilization 0.97 --max-model-len 32768", true, false, "max_model_len_too_long"},
         {"--gpu h200x16 --tp 16 --gpu-memory-utilization 0.97 --max-model-len 29696", true, true, "starts"},
         {"--gpu b300x8 --layout dep8", false, false, "weights_do_not_fit"},
-        {"--gpu b300x16 --layout dep16 --max-num-seqs 256", true, true, "starts"},
+        {"--gpu b300x16 --layout dep16 --max-num-seqs 32 --max-model-len 131072", true, true, "starts"},
         {"--gpu gb300x8 --max-num-seqs 256", true, true, "starts"},
         {"--gpu mi355x8 --max-num-seqs 256", true, true, "starts"},
         {"--gpu b200x16 --tp 16 --max-num-seqs 256", true, true, "starts"},

@@ -136,7 +136,7 @@ Result<int> list_gpus_command(Args const& a, Context const& c) {
     for (Gpu const& g : c.gpus()) {
         auto const tf = [](std::optional<FlopsPerSecond> const& f) { return f ? grouped(f->value() / 1e12, 0) : std::string{}; };
         auto const gbs = [](std::optional<BytesPerSecond> const& b) { return b ? grouped(b->value() / 1e9, 0) : std::string{}; };
-        constexpr std::string_view status[] = {"available", "legacy", "announced"};
+        constexpr std::string_view status[] = {"available", "legacy", "announced", "restricted"};
         t.row({g.id, g.short_name, g.memory_printed, g.memory_reported ? grouped(g.memory_reported->value() / 1048576) : "",
                grouped(in_gib(g.visible), 1) + (g.visible_is_estimate ? " ~" : ""), gbs(g.bandwidth), tf(g.bf16), tf(g.fp8), tf(g.fp4), gbs(g.scaleup),
                grouped(static_cast<std::int64_t>(g.scaleup_domain)), grouped(static_cast<std::int64_t>(g.node_gpus)),

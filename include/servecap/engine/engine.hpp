@@ -96,8 +96,10 @@ inline std::int32_t dcp_of(std::string_view flags) noexcept {
 /// The flags of a row name a drafter.
 inline bool row_speculates(StartupRow const& row) {
     std::string const f = to_lower(row.other_flags);
+    auto const is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
     for (std::string_view w : {"mtp", "dflash", "dspark", "spec decode", "eagle", "ngram"})
-        if (f.find(w) != std::string::npos) return true;
+        for (std::size_t at = f.find(w); at != std::string::npos; at = f.find(w, at + 1))
+            if (at == 0 || !is_letter(f[at - 1])) return true; // "engram" is a table, not an n-gram drafter
     return false;
 }
 
@@ -129,10 +131,17 @@ inline RowMatch match_row(StartRequest const& r, StartPlan const& plan, StartupR
     if (row.gpu_memory_utilization ? std::abs(*row.gpu_memory_utilization - plan.budget.utilization) > 1e-6
                                    : s.gpu_memory_utilization.has_value())
         return RowMatch::deployment;
+    // "auto" and "auto (bf16)" are what the checkpoint chooses; a format that was named is compared with that.
     std::string const kv = to_lower(row.kv_cache_dtype_as_written.empty() ? row.kv_cache_dtype : row.kv_cache_dtype_as_written);
     std::string const asked_kv = to_lower(s.kv_cache_dtype.value_or("auto"));
-    auto const as_format = [&](std::string const& k) { return k.empty() || k == "auto" ? std::string{to_string(plan.kv_format)} : k; };
-    if (as_format(kv) != as_format(asked_kv)) return RowMatch::deployment;
+    auto const is_auto = [](std::string const& k) { return k.empty() || k.starts_with("auto"); };
+    auto const format = [&](std::string const& k) -> std::optional<KvFormat> {
+        if (!is_auto(k)) return kv_format_of(std::string_view{k});
+        if (is_auto(asked_kv)) return plan.kv_format; // what the engine chose
+        return r.model.kv_dtype_hint ? kv_format_of(std::string_view{*r.model.kv_dtype_hint}) : std::optional<KvFormat>{kv_format_of(r.model.dtype)};
+    };
+    if (is_auto(kv) != is_auto(asked_kv) || !is_auto(kv))
+        if (kv != asked_kv && format(kv) != format(asked_kv)) return RowMatch::deployment;
     if (s.enforce_eager || s.hybrid_manager_off || s.kv_cache_memory || s.num_gpu_blocks_override || s.graph_mode) return RowMatch::deployment;
     return RowMatch::same;
 }

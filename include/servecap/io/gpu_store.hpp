@@ -42,7 +42,7 @@ inline std::string gpu_key(std::string_view name) {
 struct GpuAlias {
     std::string_view key, id;
 };
-inline constexpr std::array kGpuAliases{
+inline constexpr GpuAlias kGpuAliases[]{
     GpuAlias{"h100", "h100-sxm"},
     GpuAlias{"h100sxm5", "h100-sxm"},
     GpuAlias{"h10080", "h100-sxm"},

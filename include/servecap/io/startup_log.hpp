@@ -206,7 +206,7 @@ struct RankTerms {
 /// Reads a log piece by piece. Feed it any number of times, then call finish() once.
 class StartupLogReader {
 public:
-    StartupLogReader() : matcher_{phrases()} {}
+    StartupLogReader() : rules_{make_rules()}, matcher_{phrases_of(rules_)} {}
 
     /// Takes the next bytes of the log.
     void feed(std::string_view bytes) {
@@ -283,7 +283,7 @@ private:
         date_of(text);
         std::string const key = rank_key(text);
         std::vector<LineMatcher::Match> const found = matches_; // a handler may begin a new description
-        for (auto const& m : found) rules()[m.phrase].handle(*this, Context{text, text.substr(m.end), terms_of(key)});
+        for (auto const& m : found) rules_[m.phrase].handle(*this, Context{text, text.substr(m.end), terms_of(key)});
     }
 
     /// The terms of one worker; beyond the most workers that are kept apart, those of the first.
@@ -772,14 +772,9 @@ private:
 
     // ---- the phrases ----------------------------------------------------------------------------
 
-    static std::vector<Rule> const& rules() {
-        static std::vector<Rule> const table = make_rules();
-        return table;
-    }
-
-    static std::vector<std::string_view> phrases() {
+    static std::vector<std::string_view> phrases_of(std::vector<Rule> const& rules) {
         std::vector<std::string_view> out;
-        for (Rule const& r : rules()) out.push_back(r.phrase);
+        for (Rule const& r : rules) out.push_back(r.phrase);
         return out;
     }
 
@@ -787,6 +782,7 @@ private:
 
     void conclude();
 
+    std::vector<Rule> rules_;
     LineMatcher matcher_;
     std::vector<LineMatcher::Match> matches_;
     std::string line_;

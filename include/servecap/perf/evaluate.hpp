@@ -234,11 +234,13 @@ public:
         double const up_t = std::exp(gt.mean), up_f = std::exp(gf.mean);
         s.batch = s.resident;
         double first = 0;
+        bool const prompts_alone = osl_ < 2; // prefill is always busy: its rate is what counts, waits follow from it
         for (int i = 0; i < 3; ++i) {
             StepLoad const l = load(s.batch);
             s.step = step_times(physics_, l);
             s.tpot = token_time(physics_, l, s.step, physics_.factor) * up_t;
-            first = first_token_time(physics_, l, s.resident, s.tpot * l.tokens_a_step, physics_.factor) * up_f;
+            first =
+                first_token_time(physics_, l, prompts_alone ? 1.0 : s.resident, s.tpot * l.tokens_a_step, physics_.factor) * up_f;
             double const decode = osl_ < 2 ? 0.0 : s.tpot * osl_;
             double const b = std::max(1.0, s.resident * decode / (decode + first));
             bool const settled = std::fabs(b - s.batch) < 0.01 * s.batch;

@@ -252,12 +252,10 @@ inline Result<Plan> make_plan(PlanRequest const& q) {
     StartJudgement const first = judged;
     p.as_asked = judged.plan;
     for (int round = 0; round < 3 && !judged.plan.starts; ++round) {
-        Fix const* fix = detail::free_fix(judged.plan.fixes, q.given);
-        if (fix == nullptr) {
-            fix = detail::any_flag_fix(judged.plan.fixes);
-            if (fix == nullptr) break;
-            p.for_fix = true;
-        }
+        // The cheapest fix; where it would change a flag of the user, the refusal stays the answer.
+        Fix const* const fix = detail::any_flag_fix(judged.plan.fixes);
+        if (fix == nullptr) break;
+        if (detail::was_given(q.given, fix->flag)) p.for_fix = true;
         p.mended.push_back({fix->flag, fix->value, judged.plan.engine_message, judged.plan.basis});
         p.planned = *fix->settings;
         start->settings = p.planned;
