@@ -136,9 +136,9 @@ inline RowMatch match_row(StartRequest const& r, StartPlan const& plan, StartupR
     std::string const asked_kv = to_lower(s.kv_cache_dtype.value_or("auto"));
     auto const is_auto = [](std::string const& k) { return k.empty() || k.starts_with("auto"); };
     auto const format = [&](std::string const& k) -> std::optional<KvFormat> {
-        if (!is_auto(k)) return kv_format_of(std::string_view{k});
+        if (!is_auto(k)) return detail::kv_format_of(std::string_view{k});
         if (is_auto(asked_kv)) return plan.kv_format; // what the engine chose
-        return r.model.kv_dtype_hint ? kv_format_of(std::string_view{*r.model.kv_dtype_hint}) : std::optional<KvFormat>{kv_format_of(r.model.dtype)};
+        return r.model.kv_dtype_hint ? detail::kv_format_of(std::string_view{*r.model.kv_dtype_hint}) : std::optional<KvFormat>{detail::kv_format_of(r.model.dtype)};
     };
     if (is_auto(kv) != is_auto(asked_kv) || !is_auto(kv))
         if (kv != asked_kv && format(kv) != format(asked_kv)) return RowMatch::deployment;
