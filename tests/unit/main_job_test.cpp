@@ -157,7 +157,7 @@ TEST_CASE("Kimi K3: where it fits and where it does not", "[main]") {
         {"--gpu b300x16 --layout dep16 --max-num-seqs 32 --max-model-len 131072", true, true, "starts"},
         {"--gpu gb300x8 --max-num-seqs 256", true, true, "starts"},
         {"--gpu mi355x8 --max-num-seqs 256", true, true, "starts"},
-        {"--gpu b200x16 --tp 16 --max-num-seqs 256", true, true, "starts"},
+        {"--gpu b200x16 --tp 16 --max-num-seqs 256 --max-model-len 262144", true, true, "starts"},
     }));
     INFO(c.words);
     auto const a = ask(std::string{"fit --model kimi-k3 --format json "} + c.words);
