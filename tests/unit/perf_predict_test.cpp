@@ -198,3 +198,19 @@ TEST_CASE("Precisions of mixed checkpoints go by their experts", "[perf]") {
     CHECK_FALSE(same_precision("fp8", "nvfp4"));
     CHECK(same_precision("fp8", "fp8"));
 }
+
+TEST_CASE("The terms of a prediction add up to it", "[perf]") {
+    Case c;
+    for (std::int32_t drafts : {0, 3}) {
+        c.settings.speculative_tokens = drafts;
+        c.settings.speculative_method = drafts > 0 ? "mtp" : "";
+        auto const p = c.speed({1, 64, 400});
+        for (SpeedPoint const& x : p) {
+            double decode = 0, first = 0;
+            for (SpeedTerm const& t : x.decode_terms) decode += t.time.value();
+            for (SpeedTerm const& t : x.prefill_terms) first += t.time.value();
+            CHECK(decode == Approx(x.tpot.value.value()));
+            CHECK(first == Approx(x.ttft.value.value()));
+        }
+    }
+}

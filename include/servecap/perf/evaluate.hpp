@@ -25,6 +25,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include <servecap/catalog/gpu.hpp>
 #include <servecap/catalog/model.hpp>
 #include <servecap/catalog/rows.hpp>
@@ -566,6 +568,74 @@ inline void add_evidence(std::vector<Evidence>& all, SpeedRow const& s) {
 
 } // namespace detail
 
+namespace detail {
+
+/// The terms of one token of a running request and of the first token, with what each is made of. They add up to the
+/// prediction of the model (a measured point is beside them, not their sum).
+inline void explain(PreparedDeployment const& d, ReplicaSpeed const& s, SpeedPoint& p) {
+    PreparedSpeed const& q = d.physics();
+    StepLoad const load = d.load(s.batch);
+    auto const f = [&](Coef c) { return q.factor[static_cast<std::size_t>(c)]; };
+    double const share = 1 / load.tokens_a_step;
+    double distinct = 0;
+    for (std::size_t i = 0; i < q.moe_count; ++i)
+        distinct =
+            std::max(distinct, distinct_experts(q.moe[i].experts, q.moe[i].top_k, std::max(1.0, s.batch / q.pp) * load.verify));
+    auto const formula = [&](StepTerm t) -> std::string {
+        switch (t) {
+        case StepTerm::launches:
+            return fmt::format("{:.0f} layers, {:.0f} us a layer in CUDA graphs", q.depth, 1e6 * s.step[t] / q.depth);
+        case StepTerm::allreduce_floor:
+            return fmt::format("2 a layer, {:.1f} us each over {:.0f} ranks", 1e6 * s.step[t] / (2 * q.depth), q.ranks);
+        case StepTerm::allreduce_bytes:
+            return fmt::format("{:.0f} sequences x hidden {:.0f} x 2 B over {:.0f} GB/s", s.batch, q.hidden, q.link / 1e9);
+        case StepTerm::dense:
+            return fmt::format("{:.2f} GB a rank at {:.0f} % of {:.1f} TB/s, and its flops", q.weight_bytes / 1e9,
+                               100 / f(Coef::bandwidth), q.bandwidth / 1e12);
+        case StepTerm::experts:
+            return fmt::format("{:.0f} distinct experts a layer for {:.0f} tokens", distinct, s.batch * load.verify);
+        case StepTerm::kv_cache: return fmt::format("{:.0f} sequences of {:.0f} tokens", s.batch, load.context);
+        case StepTerm::index_keys: return fmt::format("index keys of {:.0f} tokens, read whole", load.context);
+        case StepTerm::state: return fmt::format("{:.1f} MB a sequence, read and written", q.state_bytes / 2e6);
+        case StepTerm::prefill:
+            return fmt::format("{:.1f} prompt tokens a step at {:.2f} us", s.batch * load.tokens_a_step / load.osl * load.isl,
+                               1e6 * prefill_times(q, load.isl, q.factor).a_token());
+        case StepTerm::prefill_launches: return "steps that carry a prompt chunk";
+        case StepTerm::host:
+            return fmt::format("{:.2f} ms a step and {:.1f} us a sequence", 1e3 * f(Coef::host_step),
+                               1e6 * f(Coef::host_sequence));
+        }
+        return {};
+    };
+    double sum = 0;
+    for (std::size_t i = 0; i < kStepTerms; ++i) {
+        auto const t = static_cast<StepTerm>(i);
+        double const time = s.step[t] * share;
+        sum += time;
+        if (time > 0) p.decode_terms.push_back({to_string(t), Seconds{time}, formula(t)});
+    }
+    double const step_alone = token_time(q, load, s.step, q.factor);
+    if (load.verify > 1)
+        p.decode_terms.push_back({"draft tokens", Seconds{step_alone - sum},
+                                  fmt::format("{:.0f} drafts, {:.2f} tokens a step", load.verify - 1, load.tokens_a_step)});
+    p.decode_terms.push_back(
+        {"measured siblings", Seconds{s.tpot - step_alone},
+         fmt::format("rows of alike deployments run {:.2f} x the sum of the terms", s.tpot / std::max(1e-12, step_alone))});
+    PrefillTimes const prefill = prefill_times(q, load.isl, q.factor);
+    double const own = load.isl * prefill.a_token() * q.pp * f(Coef::ttft_flops);
+    double const launches = f(Coef::ttft_launch) * prefill.launch * std::max(1.0, load.isl / kPromptChunk);
+    double const steps = f(Coef::ttft_step) * s.tpot * load.tokens_a_step;
+    p.prefill_terms.push_back({"request in, first token out", Seconds{f(Coef::ttft_base)}, "tokenising, scheduling, streaming"});
+    p.prefill_terms.push_back(
+        {"prompt", Seconds{own}, fmt::format("{:.0f} tokens at {:.2f} us", load.isl, 1e6 * own / load.isl)});
+    p.prefill_terms.push_back({"prefill launches", Seconds{launches}, fmt::format("{:.0f} layers, not in graphs", q.depth)});
+    p.prefill_terms.push_back({"running step", Seconds{steps}, "waited for before the prompt starts"});
+    p.prefill_terms.push_back({"others and siblings", Seconds{s.ttft - f(Coef::ttft_base) - own - launches - steps},
+                               "prompts ahead in line, requests without a place, and what alike deployments show"});
+}
+
+} // namespace detail
+
 /// Speed at `users` users of the whole deployment.
 inline SpeedPoint speed_at(PreparedDeployment const& d, SpeedRequest const& r, Requests users) {
     SpeedPoint p;
@@ -580,6 +650,7 @@ inline SpeedPoint speed_at(PreparedDeployment const& d, SpeedRequest const& r, R
     p.isl = r.workload.isl;
     p.osl = r.workload.osl;
     p.bound_by = s.queued ? d.slots_bound() : detail::bound_of(s.step);
+    detail::explain(d, s, p);
     double tpot = s.tpot, ttft = s.ttft, output = s.output * active;
     double tpot_sd = s.tpot_sd, ttft_sd = s.ttft_sd, output_sd = s.output_sd;
     SpeedRow const* m = d.measured(each);
