@@ -92,15 +92,6 @@ inline StartPlan room_of_row(CalibrationRow const& c, Model const& loaded, GpuSe
     return p;
 }
 
-inline double quantile_of(std::vector<double> v, double q) {
-    if (v.empty()) return 0;
-    std::sort(v.begin(), v.end());
-    double const at = q * static_cast<double>(v.size() - 1);
-    auto const i = static_cast<std::size_t>(at);
-    double const f = at - static_cast<double>(i);
-    return i + 1 < v.size() ? v[i] * (1 - f) + v[i + 1] * f : v[i];
-}
-
 } // namespace detail
 
 /// Scores one quantity over the results that `keep` picks.
@@ -123,9 +114,9 @@ QuantityScore score_speed(std::span<SpeedResult const> results, SpeedQuantity qu
                static_cast<double>(std::count_if(absolute.begin(), absolute.end(), [&](double e) { return e <= limit; })) /
                static_cast<double>(s.n);
     };
-    s.median_abs_pct_error = detail::quantile_of(absolute, 0.5);
-    s.p90_abs_pct_error = detail::quantile_of(absolute, 0.9);
-    s.bias_pct = detail::quantile_of(signed_errors, 0.5);
+    s.median_abs_pct_error = detail::quantile(absolute, 0.5);
+    s.p90_abs_pct_error = detail::quantile(absolute, 0.9);
+    s.bias_pct = detail::quantile(signed_errors, 0.5);
     s.within_1pct = share(1);
     s.within_3pct = share(3);
     s.within_5pct = share(5);
