@@ -10,7 +10,7 @@ using namespace servecap;
 
 namespace {
 
-double mib_of(Bytes b) { return static_cast<double>(b.value()) / 1048576; }
+double mebibytes(Bytes b) { return static_cast<double>(b.value()) / 1048576; }
 
 llama_cpp_detail::Outcome outcome(Model const& m, GpuSet const& g, EngineSettings s, Layout l = {}) {
     s.engine = EngineKind::llama_cpp;
@@ -55,9 +55,9 @@ TEST_CASE("GGUF: block types", "[engine][llama.cpp]") {
     CHECK(parse_gguf_type("IQ4_XS") == GgufType::iq4_xs);
     CHECK_FALSE(parse_gguf_type("q9_z").has_value());
     // Public logs: the token embedding in host memory
-    CHECK(mib_of(gguf_bytes(GgufType::q4_k, 248320, 5120)) == Approx(682.03).margin(0.01));  // Qwen3.6-27B Q4_K_M
-    CHECK(mib_of(gguf_bytes(GgufType::q8_0, 248320, 5120)) == Approx(1288.28).margin(0.01)); // 27B Q8_0
-    CHECK(mib_of(gguf_bytes(GgufType::q6_k, 262144, 3840)) == Approx(787.5).margin(0.01));   // Gemma-4-12B
+    CHECK(mebibytes(gguf_bytes(GgufType::q4_k, 248320, 5120)) == Approx(682.03).margin(0.01));  // Qwen3.6-27B Q4_K_M
+    CHECK(mebibytes(gguf_bytes(GgufType::q8_0, 248320, 5120)) == Approx(1288.28).margin(0.01)); // 27B Q8_0
+    CHECK(mebibytes(gguf_bytes(GgufType::q6_k, 262144, 3840)) == Approx(787.5).margin(0.01));   // Gemma-4-12B
 }
 
 TEST_CASE("GGUF: averages of whole files, llama-quantize's table for Llama-3.1-8B", "[engine][llama.cpp]") {
@@ -94,49 +94,49 @@ TEST_CASE("llama.cpp: KV caches of public logs", "[engine][llama.cpp]") {
     auto s = with(65535, 0);
     auto const oss = outcome(fixtures::model("gpt-oss-120b"), gpu, s);
     // base 2304 MiB (18 layers) and window 1024 cells (18 layers)
-    CHECK(mib_of(oss.kv_total) == Approx(2304 + 1024 * 18 * 512 * 2 * 2 / 1048576.0).margin(0.01));
+    CHECK(mebibytes(oss.kv_total) == Approx(2304 + 1024 * 18 * 512 * 2 * 2 / 1048576.0).margin(0.01));
     auto const oss20 = outcome(fixtures::model("gpt-oss-20b"), gpu, with(8192, 1, "q8_0"));
-    CHECK(mib_of(oss20.kv_total) ==
+    CHECK(mebibytes(oss20.kv_total) ==
           Approx(2 * (51.0 + 768 * 12 * 544 / 1048576.0)).margin(0.01)); // K and V; 640 cells pad to 768
     CHECK(8192 * 12 * 544 / 1048576.0 == Approx(51.0));                  // Hexagon log of 2025-11: K of the base cache
     auto const hybrid = outcome(fixtures::model("Qwen3.5-27B"), gpu, with(24576, 1));
-    CHECK(mib_of(hybrid.kv_total) == Approx(2 * 768).margin(0.01)); // K 768 MiB
+    CHECK(mebibytes(hybrid.kv_total) == Approx(2 * 768).margin(0.01)); // K 768 MiB
     auto const q4 = outcome(fixtures::model("Qwen3.8-27B"), gpu, with(200704, 1, "q4_0"));
-    CHECK(mib_of(q4.kv_total) == Approx(2 * 1764).margin(0.01)); // K 1764 MiB
+    CHECK(mebibytes(q4.kv_total) == Approx(2 * 1764).margin(0.01)); // K 1764 MiB
     auto const q8 = outcome(fixtures::model("Qwen3.5-9B"), gpu, with(262144, 1, "q8_0"));
-    CHECK(mib_of(q8.kv_total) == Approx(4352).margin(0.01)); // Apple M4 Pro log
+    CHECK(mebibytes(q8.kv_total) == Approx(4352).margin(0.01)); // Apple M4 Pro log
     // GLM-5.2, 4 GPUs, 524,288 cells: 44,928 MiB of latents without values and 2,688 of index keys in 21 layers
     auto const glm = outcome(fixtures::model("GLM-5.2"), fixtures::b300(4), with(524288, 1), [] {
         Layout l;
         l.tp = 4;
         return l;
     }());
-    CHECK(mib_of(glm.kv_total) == Approx(44928 + 2688).margin(0.01));
+    CHECK(mebibytes(glm.kv_total) == Approx(44928 + 2688).margin(0.01));
 }
 
 TEST_CASE("llama.cpp: recurrent states of public logs", "[engine][llama.cpp]") {
     auto const gpu = fixtures::b300();
-    CHECK(mib_of(outcome(fixtures::model("Qwen3.5-27B"), gpu, with(8192, 1)).state_total) == Approx(5.625 + 144).margin(0.001));
-    CHECK(mib_of(outcome(fixtures::model("Qwen3.5-9B"), gpu, with(8192, 4)).state_total) == Approx(201.0).margin(0.001));
-    CHECK(mib_of(outcome(fixtures::model("Qwen3.5-35B-A3B"), gpu, with(8192, 4)).state_total) == Approx(251.25).margin(0.001));
+    CHECK(mebibytes(outcome(fixtures::model("Qwen3.5-27B"), gpu, with(8192, 1)).state_total) == Approx(5.625 + 144).margin(0.001));
+    CHECK(mebibytes(outcome(fixtures::model("Qwen3.5-9B"), gpu, with(8192, 4)).state_total) == Approx(201.0).margin(0.001));
+    CHECK(mebibytes(outcome(fixtures::model("Qwen3.5-35B-A3B"), gpu, with(8192, 4)).state_total) == Approx(251.25).margin(0.001));
     auto s = with(8192, 1);
     s.speculative_tokens = 2;
-    CHECK(mib_of(outcome(fixtures::model("Qwen3.8-27B"), gpu, s).state_total) == Approx(448.88).margin(0.01));
+    CHECK(mebibytes(outcome(fixtures::model("Qwen3.8-27B"), gpu, s).state_total) == Approx(448.88).margin(0.01));
     s.speculative_tokens = 4;
-    CHECK(mib_of(outcome(fixtures::model("Qwen3.8-27B"), gpu, s).state_total) == Approx(748.12).margin(0.01));
+    CHECK(mebibytes(outcome(fixtures::model("Qwen3.8-27B"), gpu, s).state_total) == Approx(748.12).margin(0.01));
     s = with(8192, 4);
     s.speculative_tokens = 2;
-    CHECK(mib_of(outcome(fixtures::model("Qwen3.8-27B"), gpu, s).state_total) == Approx(1795.5).margin(0.01));
+    CHECK(mebibytes(outcome(fixtures::model("Qwen3.8-27B"), gpu, s).state_total) == Approx(1795.5).margin(0.01));
     s = with(8192, 0); // without -np the server keeps four
-    CHECK(mib_of(outcome(fixtures::model("Qwen3.5-9B"), gpu, s).state_total) == Approx(201.0).margin(0.001));
+    CHECK(mebibytes(outcome(fixtures::model("Qwen3.5-9B"), gpu, s).state_total) == Approx(201.0).margin(0.001));
 }
 
 TEST_CASE("llama.cpp: compute buffers", "[engine][llama.cpp]") {
-    CHECK(mib_of(llama_cpp_compute(512, 152064, 3584, 18944, 4096, false)) == Approx(304 + 7).margin(8)); // Qwen2.5-7B log: 304
-    CHECK(mib_of(llama_cpp_compute(512, 256000, 2304, 9216, 4096, false)) == Approx(509).margin(0.1));    // Gemma-2-2B log
+    CHECK(mebibytes(llama_cpp_compute(512, 152064, 3584, 18944, 4096, false)) == Approx(304 + 7).margin(8)); // Qwen2.5-7B log: 304
+    CHECK(mebibytes(llama_cpp_compute(512, 256000, 2304, 9216, 4096, false)) == Approx(509).margin(0.1));    // Gemma-2-2B log
     // Servers that reserve few logits: Qwen3.5-9B 447.38 and Qwen3.8-27B 618.44 MiB at ubatch 2048 and 8,192 cells
-    CHECK(mib_of(llama_cpp_compute(2048, 248320, 4096, 12288, 8192, true)) == Approx(447.38).epsilon(0.02));
-    CHECK(mib_of(llama_cpp_compute(2048, 248320, 5120, 17408, 8192, true)) == Approx(618.44).epsilon(0.02));
+    CHECK(mebibytes(llama_cpp_compute(2048, 248320, 4096, 12288, 8192, true)) == Approx(447.38).epsilon(0.02));
+    CHECK(mebibytes(llama_cpp_compute(2048, 248320, 5120, 17408, 8192, true)) == Approx(618.44).epsilon(0.02));
 }
 
 TEST_CASE("llama.cpp: builds and dates", "[engine][llama.cpp]") {

@@ -10,7 +10,7 @@ using namespace servecap;
 
 namespace {
 
-StartPlan start(Model const& m, GpuSet const& g, EngineSettings s = {}, Layout l = {}) {
+StartPlan started(Model const& m, GpuSet const& g, EngineSettings s = {}, Layout l = {}) {
     s.engine = EngineKind::trtllm;
     return plan_tensorrt_llm(StartRequest{m, g, l, s, Tokens{1000}, Tokens{1000}, {}});
 }
@@ -71,24 +71,24 @@ TEST_CASE("TensorRT-LLM: recurrent models pay for max_batch_size first", "[engin
     CHECK(c.state.value() == 48 * (10240 * 3 * 2 + 48 * 128 * 128 * 4));
     CHECK(c.fixed.value() == c.state.value() * 2049);
     CHECK(in_gib(c.fixed) == Approx(293.8).margin(0.5)); // 2,048 states of 146.8 MiB
-    auto const p = start(m, fixtures::h200());
+    auto const p = started(m, fixtures::h200());
     CHECK(p.verdict == Verdict::state_slots_too_few);
     CHECK(p.engine_message.starts_with("The V2 Mamba state pool has only "));
     REQUIRE_FALSE(p.fixes.empty());
     CHECK(p.fixes[0].flag == "--max_batch_size");
     REQUIRE(p.fixes[0].settings.has_value());
-    auto const mended = start(m, fixtures::h200(), *p.fixes[0].settings);
+    auto const mended = started(m, fixtures::h200(), *p.fixes[0].settings);
     CHECK(mended.starts);
     CHECK(mended.kv_tokens.value() > 0);
     // twice as many would not start: the fix is the largest power of two
     auto twice = *p.fixes[0].settings;
     twice.max_batch_size = Requests{twice.max_batch_size->value() * 2};
-    CHECK_FALSE(start(m, fixtures::h200(), twice).starts);
+    CHECK_FALSE(started(m, fixtures::h200(), twice).starts);
 }
 
 TEST_CASE("TensorRT-LLM: parts of the budget add up and refusals have their messages", "[engine][trtllm]") {
     auto const m = fixtures::model("Llama-3.1-8B");
-    auto const p = start(m, fixtures::h100());
+    auto const p = started(m, fixtures::h100());
     REQUIRE(p.starts);
     Bytes const left = p.budget.visible - p.budget.weights - p.budget.activation - p.budget.non_torch;
     CHECK(static_cast<double>(p.pool.value()) == Approx(0.9 * static_cast<double>(left.value())).epsilon(1e-9));
@@ -96,19 +96,19 @@ TEST_CASE("TensorRT-LLM: parts of the budget add up and refusals have their mess
     CHECK(p.kv_tokens_low < p.kv_tokens);
     CHECK(p.kv_tokens < p.kv_tokens_high);
 
-    auto const big = start(fixtures::model("Llama-3.1-70B"), fixtures::h100(8));
+    auto const big = started(fixtures::model("Llama-3.1-70B"), fixtures::h100(8));
     CHECK(big.verdict == Verdict::weights_do_not_fit);
     CHECK(big.engine_message.find("could not be created: Model. Total GPU memory (GiB): 79.18") != std::string::npos);
     REQUIRE_FALSE(big.fixes.empty());
     CHECK(big.fixes.back().flag == "--tp_size");
     Layout odd;
     odd.tp = 3;
-    CHECK(start(m, fixtures::h100(8), {}, odd).verdict == Verdict::layout_invalid);
-    CHECK(start(m, fixtures::mi355x()).verdict == Verdict::unsupported);
+    CHECK(started(m, fixtures::h100(8), {}, odd).verdict == Verdict::layout_invalid);
+    CHECK(started(m, fixtures::mi355x()).verdict == Verdict::unsupported);
 }
 
 TEST_CASE("TensorRT-LLM: a context longer than the pool is cut, not refused", "[engine][trtllm]") {
-    auto const p = start(fixtures::model("Llama-3.1-8B"), fixtures::rtx4090());
+    auto const p = started(fixtures::model("Llama-3.1-8B"), fixtures::rtx4090());
     REQUIRE(p.starts);
     CHECK(p.kv_tokens.value() < 131072);
     CHECK(p.max_model_len == p.kv_tokens);

@@ -13,13 +13,13 @@ using namespace servecap;
 
 namespace {
 
-std::string text_of(std::string const& name) {
+std::string log_text(std::string const& name) {
     std::ifstream in{std::string{SERVECAP_TEST_DATA} + "/logs/" + name, std::ios::binary};
     REQUIRE(in.good());
     return {std::istreambuf_iterator<char>{in}, std::istreambuf_iterator<char>{}};
 }
 
-ObservedStart seen(std::string const& name) { return parse_startup_log(text_of(name)); }
+ObservedStart seen(std::string const& name) { return parse_startup_log(log_text(name)); }
 
 double gib_of(std::optional<Bytes> const& b) { return b ? in_gib(*b) : -1e9; }
 
@@ -387,7 +387,7 @@ TEST_CASE("a pasted command line gives the flags", "[io][startup_log]") {
 }
 
 TEST_CASE("a log of several starts describes the last one", "[io][startup_log]") {
-    auto const s = parse_startup_log(text_of("vllm_0.23_no_kv_memory.log") + text_of("vllm_0.20_hybrid_nvfp4_gb10.log"));
+    auto const s = parse_startup_log(log_text("vllm_0.23_no_kv_memory.log") + log_text("vllm_0.20_hybrid_nvfp4_gb10.log"));
     CHECK(s.starts_in_log == 2);
     CHECK(s.engine_version == "0.20.0");
     CHECK(s.model == "RedHatAI/Qwen3.6-35B-A3B-NVFP4");
@@ -399,7 +399,7 @@ TEST_CASE("a log of several starts describes the last one", "[io][startup_log]")
 TEST_CASE("the description does not depend on how the bytes are cut into pieces", "[io][startup_log]") {
     for (char const* name :
          {"vllm_0.20_docker_prefix_wsl.log", "sglang_kimi_k25_tp8_mi355x.log", "llamacpp_qwen38_27b_mtp_vulkan.log"}) {
-        std::string const text = text_of(name);
+        std::string const text = log_text(name);
         auto const whole = parse_startup_log(text);
         for (std::size_t piece : {std::size_t{1}, std::size_t{7}, std::size_t{4096}}) {
             StartupLogReader reader;
@@ -415,7 +415,7 @@ TEST_CASE("the description does not depend on how the bytes are cut into pieces"
 }
 
 TEST_CASE("colours, other line ends and UTF-16 change nothing", "[io][startup_log]") {
-    std::string const text = text_of("vllm_0.20_docker_prefix_wsl.log");
+    std::string const text = log_text("vllm_0.20_docker_prefix_wsl.log");
     std::string coloured, wide = "\xff\xfe";
     for (std::size_t i = 0; i < text.size(); ++i) {
         if (text.compare(i, 11, "(EngineCore") == 0) coloured += "\x1b[1;36m";
@@ -439,7 +439,7 @@ TEST_CASE("colours, other line ends and UTF-16 change nothing", "[io][startup_lo
 TEST_CASE("a log cut anywhere is read without a fault, and a prefix never knows more than the whole", "[io][startup_log]") {
     for (char const* name : {"vllm_0.23_no_kv_memory.log", "sglang_granite_hybrid_16gb.log", "trtllm_deepseek_r1_fp8_h200.log",
                              "llamacpp_qwen35_9b_vulkan_partial.log", "vllm_length_refusal_broken_over_lines.txt"}) {
-        std::string const text = text_of(name);
+        std::string const text = log_text(name);
         StartStage last = StartStage::nothing;
         for (std::size_t n = 0; n <= text.size(); n += 13) {
             auto const s = parse_startup_log(std::string_view{text}.substr(0, n));
@@ -458,7 +458,7 @@ TEST_CASE("bytes that are no text, and a line without end, do no harm", "[io][st
         x ^= x << 5;
         noise += static_cast<char>(x & 0xff);
     }
-    auto const s = parse_startup_log(noise + "\n" + text_of("vllm_state_slots_refusal.txt"));
+    auto const s = parse_startup_log(noise + "\n" + log_text("vllm_state_slots_refusal.txt"));
     CHECK(s.verdict == Verdict::state_slots_too_few);
     CHECK(parse_startup_log(std::string(3000000, 'x')).lines == 1);
     CHECK_FALSE(parse_startup_log("").engine.has_value());
