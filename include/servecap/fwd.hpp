@@ -303,6 +303,10 @@ struct SearchTargets;
 struct SearchPoint;
 struct SearchAnswer;
 
+// report/deploy.hpp
+struct DeployOptions;
+struct DeployNumbers;
+
 // report/explain.hpp
 struct Explanation;
 

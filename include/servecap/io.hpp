@@ -15,6 +15,9 @@
 #include <servecap/io/hf_families.hpp>
 #include <servecap/io/hf_quant.hpp>
 #include <servecap/io/hf_vision.hpp>
+#include <servecap/io/import_bench.hpp>
+#include <servecap/io/import_finding.hpp>
+#include <servecap/io/import_run.hpp>
 #include <servecap/io/json.hpp>
 #include <servecap/io/line_matcher.hpp>
 #include <servecap/io/model_store.hpp>

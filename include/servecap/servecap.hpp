@@ -63,9 +63,11 @@
 #include <servecap/plan/make.hpp>
 #include <servecap/plan/plan.hpp>
 #include <servecap/plan/search.hpp>
+#include <servecap/report/deploy.hpp>
 #include <servecap/report/explain.hpp>
 #include <servecap/report/page.hpp>
 #include <servecap/report/plan_charts.hpp>
+#include <servecap/report/prometheus.hpp>
 #include <servecap/report/svg.hpp>
 #include <servecap/report/table.hpp>
 #include <servecap/report/text.hpp>

@@ -41,7 +41,36 @@ constexpr SubCommand kCommands[] = {
     {Command::import, "import", "somebody's results into our CSVs"},
     {Command::list, "list", "what the catalogue knows: models, gpus, prices, apis, benchmarks, startups, setups, engines"},
     {Command::explain, "explain", "every number of a plan as formula, inputs, source"},
+    {Command::completion, "completion", "completion script of a shell: bash, zsh or fish; or the manual page: man"},
 };
+
+/// Lines to try; a test runs each.
+std::vector<std::string> examples_of(Command c, bool root) {
+    if (root)
+        return {"planner --model kimi-k3.1 --gpu b300x8", "planner fit --model llama-3.1-8b --gpu l4 --max-model-len 16384",
+                "planner --model deepseek-v4.1-flash-1017 --gpu b300x8 --layout tp4x2 --price 49.61 --concurrency 1,64",
+                "planner breakeven --usd-per-month 41457 --api-input 2 --api-output 10 --ratio 5", "planner list gpus"};
+    switch (c) {
+    case Command::plan:
+        return {"planner plan --model qwen3-32b --gpu h100x2 --isl 4k --osl 500", "planner plan --model gpt-oss-120b --gpu h100x2 --format json",
+                "planner plan --model gpt-oss-120b --gpu h100x2 --emit k8s"};
+    case Command::fit: return {"planner fit --model llama-3.1-8b --gpu l4 --max-model-len 16384", "planner fit --model qwen3-32b --gpu rtx-4090x2 --kv-cache-dtype fp8"};
+    case Command::predict: return {"planner predict --model qwen3-32b --gpu h200 --concurrency 1,16,64", "planner predict --model qwen3-32b --gpu h200 --request-rate 2"};
+    case Command::cost: return {"planner cost --tok-s 2073 --price 49.61 --ratio 1", "planner cost --model qwen3-32b --gpu h200 --concurrency 32"};
+    case Command::breakeven: return {"planner breakeven --usd-per-month 41457 --api-input 2 --api-output 10 --ratio 5", "planner breakeven --model kimi-k3.1 --gpu b300x8"};
+    case Command::search: return {"planner search --model qwen3-32b --gpu h100x8 --slo-tpot 30", "planner search --model gpt-oss-120b --gpu any --budget 10"};
+    case Command::table: return {"planner table --models qwen3-32b,gpt-oss-120b --gpus h100x2,h200x2 --concurrency 1,32"};
+    case Command::doctor: return {"planner doctor vllm.log --gpu h200x2", "planner doctor vllm.log --learn my-starts.csv"};
+    case Command::import: return {"planner import results/*.json --gpu h100x4 --speculative-method none -o mine.csv", "planner import bench.jsonl --kind sglang", "planner import vllm.log"};
+    case Command::validate: return {"planner validate startups --given-pool", "planner validate benchmarks mine.csv"};
+    case Command::calibrate: return {"planner calibrate --benchmarks mine.csv --write coefficients.csv"};
+    case Command::compare: return {"planner compare before.json after.json"};
+    case Command::list: return {"planner list models --check", "planner list prices --gpu b300"};
+    case Command::explain: return {"planner explain --model qwen3-32b --gpu h100x2"};
+    case Command::completion: return {"planner completion bash > ~/.local/share/bash-completion/completions/planner", "planner completion man > planner.1"};
+    }
+    return {};
+}
 
 /// A count as engines accept it: 8192, 8_192, 8,192, 8k (x 1000), 8K (x 1024), 1M, 25.6k.
 Result<std::int64_t> read_count(std::string const& option, std::string text, std::int64_t low, std::int64_t high) {
@@ -162,7 +191,10 @@ void add_engine_options(Reader& r, Args& a) {
     auto& s = a.settings;
     r.set_group("Engine");
     r.choice("--engine", "engine; default vllm", {"vllm", "sglang", "trtllm", "llama.cpp"},
-             [&s](std::size_t i) { s.engine = static_cast<EngineKind>(i); });
+             [&a](std::size_t i) {
+                 a.settings.engine = static_cast<EngineKind>(i);
+                 a.engine_given = true;
+             });
     r.text("--engine-version", s.version, "engine version; default the newest modelled");
     auto const given = [&a](char const* flag) { a.given.emplace_back(flag); };
     auto const dtype = [&r, given](char const* names, char const* help, char const* flag, std::optional<std::string>& into) {
@@ -288,8 +320,14 @@ void add_common(CLI::App& app, Reader& r, Args& a) {
 
     r.set_group("Workload");
     auto& w = a.workload;
-    r.count("--isl", "input tokens of a request; default 1000", 1, kMany, [&w](std::int64_t v) { w.isl = Tokens{v}; });
-    r.count("--osl", "output tokens of a request; default 1000", 1, kMany, [&w](std::int64_t v) { w.osl = Tokens{v}; });
+    r.count("--isl", "input tokens of a request; default 1000", 1, kMany, [&a](std::int64_t v) {
+        a.workload.isl = Tokens{v};
+        a.isl_given = true;
+    });
+    r.count("--osl", "output tokens of a request; default 1000", 1, kMany, [&a](std::int64_t v) {
+        a.workload.osl = Tokens{v};
+        a.osl_given = true;
+    });
     r.call("-c,--concurrency", "LIST", "requests in flight, whole deployment: 1,8,64 (default powers of two)", [&r, &w](std::string const& v) {
         w.concurrency.clear();
         std::size_t at = 0;
@@ -331,7 +369,7 @@ void add_common(CLI::App& app, Reader& r, Args& a) {
     r.flag("--force", a.force, "accept an implausible input");
     r.count("--jobs", "threads", 1, 1024, [&a](std::int64_t v) { a.jobs = v; });
     r.flag("--explain", a.explain, "terms in place");
-    r.choice("-f,--format", "form of the result", {"text", "json", "csv", "md", "svg"},
+    r.choice("-f,--format", "form of the result", {"text", "json", "csv", "md", "svg", "prometheus"},
              [&a](std::size_t i) { a.format = static_cast<OutputFormat>(i); });
     r.text("-o,--output", a.output, "file instead of standard output");
     r.choice("--color", "colour and bars", {"auto", "always", "never"}, [&a](std::size_t i) { a.color = static_cast<ColorMode>(i); });
@@ -396,13 +434,52 @@ void add_special(Reader& r, Args& a) {
         r.text("--write", a.out_file, "write the coefficients to this CSV");
         break;
     case Command::doctor: r.text("--learn", a.learn, "append the start as a row to this CSV"); break;
-    case Command::import: r.text("--kind", a.kind, "format of the file, where it cannot be told"); break;
+    case Command::import:
+        r.text("--kind", a.kind, "format of the files, where it cannot be told: vllm-serve, sglang, trtllm-bench, guidellm, aiperf, log...");
+        r.text("--source", a.import_source, "source of the rows; default the file's name");
+        r.text("--url", a.import_url, "where the report is published");
+        r.text("--date", a.import_date, "ISO day of the run, or of the list");
+        break;
+    case Command::plan:
+        r.choice("--emit", "a deployment file with the plan's numbers instead of the page", {"compose", "k8s"},
+                 [&a](std::size_t i) { a.emit = i == 0 ? "compose" : "k8s"; });
+        r.text("--image", a.image, "container image of that file; default the engine's own");
+        break;
     case Command::list: r.flag("--check", a.check, "compare cards with published counts"); break;
     default: break;
     }
 }
 
 } // namespace
+
+std::vector<CommandHelp> describe_commands() {
+    std::vector<CommandHelp> out;
+    auto const add = [&out](Command command, bool root, char const* name, char const* text) {
+        Args a;
+        a.command = command;
+        CLI::App app;
+        app.set_help_flag("-h,--help", "this text");
+        bool version = false;
+        if (root) app.add_flag("-V,--version", version, "version");
+        Reader r{app};
+        add_common(app, r, a);
+        add_special(r, a);
+        CommandHelp c{name, text, {}, examples_of(command, root)};
+        for (CLI::Option const* o : app.get_options()) {
+            OptionHelp h;
+            for (auto const& n : o->get_lnames()) h.names.push_back("--" + n);
+            for (auto const& n : o->get_snames()) h.names.push_back("-" + n);
+            if (o->get_expected_max() > 0) h.value = o->get_type_name();
+            h.help = o->get_description();
+            h.group = o->get_group();
+            c.options.push_back(std::move(h));
+        }
+        out.push_back(std::move(c));
+    };
+    add(Command::plan, true, "", "the whole plan: fit, speed, cost, break-even");
+    for (auto const& c : kCommands) add(c.command, false, c.name, c.text);
+    return out;
+}
 
 Result<ParsedArgs> parse_args(int argc, char const* const* argv) {
     ParsedArgs out;
@@ -431,17 +508,15 @@ Result<ParsedArgs> parse_args(int argc, char const* const* argv) {
     Reader r{app};
     add_common(app, r, a);
     add_special(r, a);
+    std::string footer;
     if (first.empty()) {
-        std::string footer = "Commands:\n";
+        footer = "Commands (planner COMMAND --help has the options of each):\n";
         for (auto const& c : kCommands) footer += "  " + std::string{c.name} + std::string(12 - std::string{c.name}.size(), ' ') + c.text + "\n";
-        footer += "\nExamples:\n"
-                  "  planner --model kimi-k3.1 --gpu b300x8\n"
-                  "  planner fit --model llama-3.1-8b --gpu l4 --max-model-len 16384\n"
-                  "  planner --model deepseek-v4.1-flash-1017 --gpu b300x8 --layout tp4x2 --price 49.61 --concurrency 1,64\n"
-                  "  planner breakeven --usd-per-month 41457 --api-input 2 --api-output 10 --ratio 5\n"
-                  "  planner list gpus\n";
-        app.footer(footer);
+        footer += "\n";
     }
+    footer += "Examples:\n";
+    for (std::string const& e : examples_of(a.command, first.empty())) footer += "  " + e + "\n";
+    app.footer(footer);
     app.add_option("names", a.positional, "")->group("");
 
     try {
@@ -475,6 +550,8 @@ Result<ParsedArgs> parse_args(int argc, char const* const* argv) {
     if (!a.layout.empty() && (a.tp || a.pp || a.dp || a.ep || a.dcp || a.replicas))
         return servecap::fail(ErrorCode::bad_usage, "--layout and --tp/--pp/--dp/--ep/--dcp/--replicas say the same thing twice", {},
                               "give one of them");
+    if (a.format == OutputFormat::prometheus && a.command != Command::plan && a.command != Command::fit && a.command != Command::predict)
+        return servecap::fail(ErrorCode::bad_usage, "prometheus is a form of plans", "--format", "with planner --model..., fit or predict");
     if (a.price && a.price_gpu_hour)
         return servecap::fail(ErrorCode::bad_usage, "--price and --price-gpu-hour were both given", {}, "give one of them");
     return out;

@@ -16,8 +16,8 @@
 
 namespace planner {
 
-enum class Command { plan, fit, predict, cost, breakeven, search, table, compare, doctor, calibrate, validate, import, list, explain };
-enum class OutputFormat { text, json, csv, md, svg };
+enum class Command { plan, fit, predict, cost, breakeven, search, table, compare, doctor, calibrate, validate, import, list, explain, completion };
+enum class OutputFormat { text, json, csv, md, svg, prometheus };
 enum class ColorMode { automatic, always, never };
 
 /// Everything that a command line can say; commands read what concerns them.
@@ -73,8 +73,27 @@ struct Args {
     bool given_pool = false;
     bool leave_rows = false; ///< validate benchmarks: leave the row and its twins out, not its group
     bool all_rows = false;   ///< validate benchmarks: speculative and flagged rows too
-    std::string by, rows, learn, kind, out_file, emit, mm_encoder_mode;
+    std::string by, rows, learn, kind, out_file, mm_encoder_mode;
+    std::string emit;  ///< compose or k8s: a deployment file instead of the page
+    std::string image; ///< container image of that file
+    std::string import_source, import_url, import_date;
+    bool engine_given = false, isl_given = false, osl_given = false;
 };
+
+/// One option, as completions and the manual show it.
+struct OptionHelp {
+    std::vector<std::string> names; ///< "--gpu", "-g"
+    std::string value;              ///< "N", "text|json"; empty for a switch
+    std::string help, group;
+};
+
+/// One command with its options; the one without a name is the root command.
+struct CommandHelp {
+    std::string name, text;
+    std::vector<OptionHelp> options;
+    std::vector<std::string> examples;
+};
+std::vector<CommandHelp> describe_commands();
 
 /// Reads the command line. An Error is wrong use; `help` holds text to print on stdout with exit 0.
 struct ParsedArgs {

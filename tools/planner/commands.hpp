@@ -24,5 +24,6 @@ servecap::Result<int> run_import(Args const& args);
 servecap::Result<int> run_search(Args const& args);
 servecap::Result<int> run_table(Args const& args);
 servecap::Result<int> run_compare(Args const& args);
+servecap::Result<int> run_completion(Args const& args);
 
 } // namespace planner

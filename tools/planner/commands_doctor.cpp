@@ -1,4 +1,4 @@
-// planner: doctor and import
+// planner: doctor
 // SPDX-License-Identifier: Apache-2.0
 
 #include "commands.hpp"
@@ -11,7 +11,6 @@
 #include <servecap/engine/engine.hpp>
 #include <servecap/io/csv.hpp>
 #include <servecap/io/gpu_store.hpp>
-#include <servecap/io/price_import.hpp>
 #include <servecap/io/startup_csv.hpp>
 #include <servecap/io/startup_log.hpp>
 #include <servecap/report/table.hpp>
@@ -153,56 +152,6 @@ Result<int> run_doctor(Args const& a) {
     auto done = emit(a, text);
     if (!done) return tl::unexpected<Error>{done.error()};
     return diagnosis && !diagnosis->agrees ? kNo : kAnswered;
-}
-
-Result<int> run_import(Args const& a) {
-    if (a.positional.empty()) return fail(ErrorCode::bad_usage, "no file named", "planner import", "a price list or a start-up log");
-    auto context = Context::open(a);
-    if (!context) return tl::unexpected<Error>{context.error()};
-    std::string const& path = a.positional[0];
-    if (a.kind == "log" || a.kind == "startup") {
-        auto seen = read_startup_log(path);
-        if (!seen) return tl::unexpected<Error>{seen.error()};
-        StartupRow const row = startup_row(*seen, a.model.empty() ? model_hint(*seen) : a.model, seen->gpu, 0, path);
-        auto csv = as_csv(row);
-        if (!csv) return tl::unexpected<Error>{csv.error()};
-        auto done = emit(a, *csv);
-        return done ? Result<int>{kAnswered} : tl::unexpected<Error>{done.error()};
-    }
-    auto text = read_file(path);
-    if (!text) return tl::unexpected<Error>{text.error()};
-    std::optional<PriceFormat> format;
-    if (!a.kind.empty()) {
-        std::vector<std::string> kinds{"log"};
-        for (int i = 0; i < 5; ++i) {
-            kinds.emplace_back(to_string(static_cast<PriceFormat>(i)));
-            if (fold_name(a.kind) == fold_name(kinds.back())) format = static_cast<PriceFormat>(i);
-        }
-        if (!format) return fail(ErrorCode::unknown_name, "unknown kind '" + a.kind + "'", "--kind", did_you_mean(a.kind, kinds));
-    } else {
-        auto guessed = guess_price_format(*text);
-        if (!guessed) {
-            Error e = guessed.error();
-            if (e.where.empty()) e.where = path;
-            return tl::unexpected<Error>{std::move(e)};
-        }
-        format = *guessed;
-    }
-    auto known = context->gpu_prices({});
-    if (!known) return tl::unexpected<Error>{known.error()};
-    PriceImportOptions options;
-    options.provider = a.price_source;
-    options.as_of = context->as_of();
-    options.gpus = context->gpus();
-    options.known = *known;
-    auto imported = import_prices(*text, path, *format, options);
-    if (!imported) return tl::unexpected<Error>{imported.error()};
-    for (ImportFinding const& f : imported->findings) warn(f.where + ": " + f.what + (f.dropped ? " (left out)" : ""));
-    warn(fmt::format("{} list: {} rows read, {} GPU prices and {} API prices written", to_string(*format), imported->read, imported->gpu_prices.size(),
-                     imported->api_prices.size()));
-    auto done = emit(a, !imported->gpu_prices.empty() ? write_gpu_prices(imported->gpu_prices) : write_api_prices(imported->api_prices));
-    if (!done) return tl::unexpected<Error>{done.error()};
-    return imported->gpu_prices.empty() && imported->api_prices.empty() ? kNo : kAnswered;
 }
 
 } // namespace planner

@@ -9,9 +9,11 @@
 
 #include <servecap/io/csv.hpp>
 #include <servecap/io/plan_json.hpp>
+#include <servecap/report/deploy.hpp>
 #include <servecap/report/explain.hpp>
 #include <servecap/report/page.hpp>
 #include <servecap/report/plan_charts.hpp>
+#include <servecap/report/prometheus.hpp>
 
 #include "context.hpp"
 #include "output.hpp"
@@ -83,12 +85,26 @@ int plan_status(Plan const& p) { return p.fit.starts && !p.for_fix && !misses_ta
 } // namespace
 
 Result<int> run_plan(Args const& a) {
+    if (!a.emit.empty()) {
+        auto context = Context::open(a);
+        if (!context) return tl::unexpected<Error>{context.error()};
+        auto owned = plan_for(a, *context, Scope::whole);
+        if (!owned) return tl::unexpected<Error>{owned.error()};
+        DeployOptions const options{a.image};
+        auto file = a.emit == "compose" ? compose_file(owned->plan, options) : kubernetes_manifests(owned->plan, options);
+        if (!file) {
+            complain(file.error());
+            return kNo;
+        }
+        return show(a, *file, plan_status(owned->plan));
+    }
     return with_plan(a, true, plan_status, [](Args const& args, Plan const& p) -> std::string {
         switch (args.format) {
         case OutputFormat::json: return plan_to_json(p).dump(2) + "\n";
         case OutputFormat::csv: return speed_csv(p);
         case OutputFormat::md: return markdown_page(p);
         case OutputFormat::svg: return svg_chart(speed_chart(p));
+        case OutputFormat::prometheus: return prometheus_text(p);
         case OutputFormat::text: break;
         }
         return terminal_page(p, page_style(args));
@@ -109,6 +125,7 @@ Result<int> run_predict(Args const& a) {
         case OutputFormat::csv: return speed_csv(p);
         case OutputFormat::md: return markdown_speed(p);
         case OutputFormat::svg: return svg_chart(speed_chart(p));
+        case OutputFormat::prometheus: return prometheus_text(p);
         case OutputFormat::text: break;
         }
         return speed_page(p, page_style(args));
@@ -171,7 +188,8 @@ Result<int> run_fit(Args const& a) {
     }
     case OutputFormat::csv: text = fit_csv(p.fit); break;
     case OutputFormat::md: text = markdown_page(p); break;
-    case OutputFormat::svg: return fail(ErrorCode::bad_usage, "fit has no chart", "--format", "text, json, csv or md");
+    case OutputFormat::svg: return fail(ErrorCode::bad_usage, "fit has no chart", "--format", "text, json, csv, md or prometheus");
+    case OutputFormat::prometheus: text = prometheus_text(p); break;
     case OutputFormat::text: text = fit_page(p, page_style(a)); break;
     }
     return show(a, text, p.fit.starts ? kAnswered : kNo);

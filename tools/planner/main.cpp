@@ -27,6 +27,7 @@ servecap::Result<int> run(planner::Args const& args) {
     case Command::search: return planner::run_search(args);
     case Command::table: return planner::run_table(args);
     case Command::compare: return planner::run_compare(args);
+    case Command::completion: return planner::run_completion(args);
     }
     return planner::kFault;
 }

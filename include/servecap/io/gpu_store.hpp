@@ -47,6 +47,8 @@ inline constexpr GpuAlias kGpuAliases[]{
     GpuAlias{"h100sxm5", "h100-sxm"},
     GpuAlias{"h10080", "h100-sxm"},
     GpuAlias{"h10080gb", "h100-sxm"},
+    GpuAlias{"h10080gbhbm3", "h100-sxm"}, // as nvidia-smi prints it
+    GpuAlias{"h100pcie80gb", "h100-pcie"},
     GpuAlias{"h100sxm80gb", "h100-sxm"},
     GpuAlias{"h200", "h200-sxm"},
     GpuAlias{"h200sxm5", "h200-sxm"},

@@ -38,6 +38,7 @@
 #include <servecap/cost/price.hpp>
 #include <servecap/io/csv.hpp>
 #include <servecap/io/gpu_store.hpp>
+#include <servecap/io/import_finding.hpp>
 #include <servecap/io/json.hpp>
 
 namespace servecap {
@@ -48,13 +49,6 @@ constexpr std::string_view to_string(PriceFormat f) noexcept {
     constexpr std::array<std::string_view, 5> names{"skypilot", "gpuhunt", "genai-prices", "models.dev", "litellm"};
     return names[static_cast<std::size_t>(f)];
 }
-
-/// Something about the list that a reader should know.
-struct ImportFinding {
-    std::string where; ///< file:line, or the model in a JSON file
-    std::string what;
-    bool dropped = false; ///< the row was not taken
-};
 
 /// Rows that came out, in the order of the list, and what was noticed.
 struct PriceImport {
@@ -94,31 +88,6 @@ inline Result<PriceFormat> guess_price_format(std::string_view text) {
 }
 
 namespace detail {
-
-/// Collects findings; one text with the number of its places where it repeats.
-class Findings {
-public:
-    explicit Findings(std::vector<ImportFinding>& out) : out_{out} {}
-    void add(std::string where, std::string what, bool dropped = false) {
-        auto const [at, fresh] = seen_.try_emplace(what + (dropped ? "\x01" : ""), Seen{out_.size(), 1});
-        if (fresh)
-            out_.push_back({std::move(where), std::move(what), dropped});
-        else
-            ++at->second.times;
-    }
-    void close() {
-        for (auto const& [what, s] : seen_)
-            if (s.times > 1) out_[s.at].what += fmt::format(" ({} times)", s.times);
-    }
-
-private:
-    struct Seen {
-        std::size_t at;
-        std::size_t times;
-    };
-    std::vector<ImportFinding>& out_;
-    std::map<std::string, Seen> seen_;
-};
 
 /// `v` with the binary noise of a product of decimals taken off: 12 digits.
 inline double tidy(double v) {

@@ -198,9 +198,12 @@ inline double number_before(std::string_view text, std::string_view key) noexcep
     return first == at ? 0 : number_in(text.substr(first), {});
 }
 
-/// The row may teach: speculation and precision are recorded, the run is not known to be bad.
+/// The row may teach: speculation and precision are recorded, the run is not known to be bad, and it was a run, of one
+/// deployment (imports mark predicted figures, and prefill apart from decode).
 inline bool may_calibrate(BenchmarkRow const& r) noexcept {
-    return !has_flag(r.flags, "spec?") && !has_flag(r.flags, "prec?") && !has_flag(r.flags, "seedbad") && !r.precision.empty();
+    for (std::string_view flag : {"spec?", "prec?", "seedbad", "predicted", "disagg"})
+        if (has_flag(r.flags, flag)) return false;
+    return !r.precision.empty();
 }
 
 /// A row in the speed model's form; nothing where lengths, concurrency or every measure is missing.
