@@ -87,7 +87,8 @@ TEST_CASE("Groups left out: model x GPU x engine", "[perf][slow]") {
     CHECK(*tpot.interval_coverage < 88);
     CHECK(of(s, SpeedQuantity::ttft_ms).median_abs_pct_error < 25);
     CHECK(*of(s, SpeedQuantity::ttft_ms).interval_coverage > 75);
-    CHECK(of(s, SpeedQuantity::output_tok_s).median_abs_pct_error < 14);
+    CHECK(of(s, SpeedQuantity::output_tok_s).median_abs_pct_error < 12.5); // 12.2: a fifth of a point above what was aimed at
+    CHECK(*of(s, SpeedQuantity::output_tok_s).interval_coverage > 75);
     for (auto const& [name, group] : scores_by(s, "class"))
         if (group.quantity[0].n > 50) {
             INFO(name);
@@ -120,6 +121,7 @@ TEST_CASE("Speculative rows, groups left out", "[perf][slow]") {
     });
     CHECK(of(s, SpeedQuantity::tpot_ms).n > 150);
     CHECK(of(s, SpeedQuantity::tpot_ms).median_abs_pct_error < 20);
+    CHECK(*of(s, SpeedQuantity::tpot_ms).interval_coverage > 74);
     // V4.1 Flash DEP8 on 8 B300, DSpark (kbespalov, 2026-10-21): 64,990 / 54,985 / 29,500 / 19,753 output tok/s at 2,048.
     std::int64_t seen = 0;
     double captured = 0, capped = 0;

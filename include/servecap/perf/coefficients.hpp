@@ -53,7 +53,7 @@ enum class Coef : std::uint8_t {
     prefill_launch,    ///< launches of a step that carries a prompt chunk, over those of a decode step
     host_step,         ///< seconds a step: scheduling, sampling
     host_sequence,     ///< seconds a step and sequence
-    date,              ///< change of log time a year: software gets faster
+    date,              ///< change of log time a year of progress (progress_years): software gets faster
     ttft_base,         ///< seconds before the first kernel: tokenising, scheduling, first token out
     ttft_launch,       ///< prefill launches in TTFT over those of prefill_launch
     ttft_flops,        ///< prefill time in TTFT over that of prefill_flops

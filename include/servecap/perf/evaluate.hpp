@@ -195,6 +195,7 @@ public:
         ttft_prior_ = prior_variance(kTtftResidual, drafts_ > 0);
         tpot_scale_ = scale("width.tpot");
         ttft_scale_ = scale("width.ttft");
+        if (drafts_ > 0) ttft_scale_ *= 2; // TTFT is learned without speculation; drafts' prefill and graphs are not modelled
         for (std::size_t i = 0; i < kGrid; ++i) {
             double const log_users = kGridStep * static_cast<double>(i);
             tpot_grid_[i] = tpot_.at(log_users, site_.log_isl, site_.log_osl);

@@ -37,9 +37,9 @@ struct ResidualKernel {
 };
 
 /// Of log TPOT; found by leave-one-group-out search.
-inline constexpr ResidualKernel kTpotResidual{.045, .05, .09, .065, .07, .03, .03, .20};
+inline constexpr ResidualKernel kTpotResidual{.045, .05, .09, .065, .07, .03, .03, .35};
 /// Of log TTFT.
-inline constexpr ResidualKernel kTtftResidual{.18, .15, .10, .18, .18, .08, .05, .05, .5, 1.5, .12, 5};
+inline constexpr ResidualKernel kTtftResidual{.18, .15, .10, .18, .18, .08, .05, .30, .5, 1.5, .12, 5};
 
 inline constexpr std::size_t kResidualRows = 48;
 
