@@ -3,8 +3,11 @@
 #include <catch.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
 #include <string>
+#include <sys/wait.h>
 #include <vector>
 
 #include <servecap/cost/api.hpp>
@@ -428,3 +431,285 @@ TEST_CASE("owning: limits and impossible terms") {
         CHECK(own_mistake(bad).has_value());
     }
 }
+
+// ---- can it do that rate, at that latency? ----------------------------------------------------------
+
+namespace {
+
+SpeedPoint speed(std::int64_t users, double output, double ttft_ms, double tpot_ms, double spread = 0) {
+    SpeedPoint s;
+    s.concurrency = Requests{users};
+    s.isl = s.osl = Tokens{1000};
+    auto const ms = [&](double v) { return Interval<Seconds>{milliseconds(v), milliseconds(v * (1 - spread)), milliseconds(v * (1 + spread))}; };
+    s.ttft = ms(ttft_ms);
+    s.tpot = ms(tpot_ms);
+    s.output = {TokensPerSecond{output}, TokensPerSecond{output * (1 - spread)}, TokensPerSecond{output * (1 + spread)}};
+    return s;
+}
+
+BreakEvenRequest deployment_of(double month, double rate, double spread = 0) {
+    BreakEvenRequest q;
+    q.deployment = UsdPerMonth{month};
+    q.capacity = Capacity{{TokensPerSecond{rate}, TokensPerSecond{rate * (1 - spread)}, TokensPerSecond{rate * (1 + spread)}}, "here"};
+    return q;
+}
+
+} // namespace
+
+TEST_CASE("capacity: the fastest speed within the latency bounds, with its load and latency") {
+    std::vector<SpeedPoint> const speeds{speed(1, 100, 300, 10), speed(64, 2000, 1600, 29), speed(256, 4000, 6000, 60)};
+    auto const all = find_capacity(speeds, true);
+    REQUIRE(all.capacity);
+    CHECK(all.capacity->output.value == TokensPerSecond{4000});
+    CHECK(all.capacity->at == "1000 in / 1000 out, 256 users");
+    auto const bound = find_capacity(speeds, true, milliseconds(2000), milliseconds(30));
+    REQUIRE(bound.capacity);
+    CHECK(bound.capacity->output.value == TokensPerSecond{2000});
+    CHECK(bound.capacity->at.find("64 users, TTFT 1600 of at most 2000 ms, TPOT 29.0 of at most 30 ms") != std::string::npos);
+    CHECK(bound.capacity->tpot == milliseconds(29));
+}
+
+TEST_CASE("capacity: not reached and not known are different answers") {
+    std::vector<SpeedPoint> const speeds{speed(1, 100, 300, 10, 0.2), speed(64, 2000, 1600, 29, 0.2)};
+    auto const never = find_capacity(speeds, true, {}, milliseconds(5));
+    CHECK_FALSE(never.capacity);
+    CHECK(never.cannot_serve);
+    auto const perhaps = find_capacity(speeds, true, {}, milliseconds(9)); // 10 ms, 8 at the near end
+    CHECK_FALSE(perhaps.capacity);
+    CHECK_FALSE(perhaps.cannot_serve);
+    CHECK(find_capacity(speeds, false).cannot_serve);
+    CHECK_FALSE(find_capacity({}, true).cannot_serve);
+
+    BreakEvenRequest q;
+    q.deployment = UsdPerMonth{1000};
+    q.no_capacity_reason = never.reason;
+    q.cannot_serve = true;
+    CHECK(break_even(q, tariff(2, 0.2, 10)).reachable == Reachable::no);
+    q.cannot_serve = false;
+    CHECK(break_even(q, tariff(2, 0.2, 10)).reachable == Reachable::unknown);
+}
+
+TEST_CASE("two deployments: one is always cheaper, or they turn; the answer is that of the cost curves") {
+    // Twice the speed at the same price: cheaper at every volume once more than one of the slower ones is needed, equal below.
+    auto const big = deployment_of(3000, 1000), small = deployment_of(1000, 250);
+    auto const d = break_even_between(big, "big", small, "small");
+    CHECK(d.reachable == Reachable::yes);
+    CHECK_FALSE(d.crossings.first_cheaper_at_start);
+    CHECK(d.crossings.first_cheaper_at_end);
+    double const month = million_tokens_per_month(TokensPerSecond{250});
+    // Up to three small ones cost no more than a big one; the fourth makes the big one cheaper.
+    REQUIRE_FALSE(d.crossings.list.empty());
+    CHECK(d.crossings.list.front().million_output == Approx(3 * month));
+    CHECK(d.first_full_load.value() == Approx(3000 / million_tokens_per_month(TokensPerSecond{1000})));
+    CHECK(d.reason.find("small is the cheaper one at the smallest volumes, big beyond the last crossing") != std::string::npos);
+
+    auto const dear = break_even_between(deployment_of(2000, 250), "dear", small, "small");
+    CHECK(dear.reachable == Reachable::no);
+    CHECK(dear.crossings.list.empty());
+    CHECK(dear.reason.find("small is the cheaper one at every volume") != std::string::npos);
+
+    // Within their intervals the speeds allow either: not known.
+    auto const close = break_even_between(deployment_of(1010, 250, 0.3), "a", deployment_of(1000, 250, 0.3), "b");
+    CHECK(close.reachable == Reachable::unknown);
+    CHECK(close.reason.find("allow another answer") != std::string::npos);
+
+    BreakEvenRequest blank;
+    blank.deployment = UsdPerMonth{1000};
+    CHECK(break_even_between(big, "big", blank, "blank").reachable == Reachable::unknown);
+    blank.cannot_serve = true;
+    CHECK(break_even_between(big, "big", blank, "blank").reachable == Reachable::no);
+}
+
+TEST_CASE("two deployments: every crossing is a change of sign of the cost curves") {
+    auto const a = deployment_of(3100, 1100), b = deployment_of(900, 260);
+    auto const d = break_even_between(a, "a", b, "b");
+    auto const supply = [](BreakEvenRequest const& q) { return Supply{"", q.deployment, million_tokens_per_month(q.capacity->output.value), 0, 1, {}}; };
+    REQUIRE_FALSE(d.crossings.list.empty());
+    for (Crossing const& x : d.crossings.list) {
+        bool const below = monthly_cost(supply(a), x.million_output * (1 - 1e-6)) < monthly_cost(supply(b), x.million_output * (1 - 1e-6));
+        bool const above = monthly_cost(supply(a), x.million_output * (1 + 1e-6)) < monthly_cost(supply(b), x.million_output * (1 + 1e-6));
+        CHECK(below != above);
+        CHECK(above == x.cheaper_above);
+    }
+}
+
+// ---- the program ------------------------------------------------------------------------------------
+
+#ifdef SERVECAP_PLANNER
+
+namespace {
+
+struct Answer {
+    int status = -1;
+    std::string out;
+
+    [[nodiscard]] bool says(std::string_view words) const {
+        // Lines are wrapped: words are looked for whatever is between them.
+        std::string flat;
+        for (char c : out)
+            if (c != '\n' && c != ' ')
+                flat += c;
+            else if (!flat.empty() && flat.back() != ' ')
+                flat += ' ';
+        return flat.find(words) != std::string::npos;
+    }
+};
+
+Answer run_planner(std::string const& words) {
+    Answer a;
+    std::FILE* const pipe = popen((std::string{SERVECAP_PLANNER} + " " + words + " 2>&1").c_str(), "r");
+    REQUIRE(pipe != nullptr);
+    std::array<char, 4096> buffer{};
+    while (std::size_t const n = std::fread(buffer.data(), 1, buffer.size(), pipe)) a.out.append(buffer.data(), n);
+    int const raw = pclose(pipe);
+    a.status = WIFEXITED(raw) ? WEXITSTATUS(raw) : 100;
+    return a;
+}
+
+} // namespace
+
+TEST_CASE("planner: bad money is refused with one message that says what was expected") {
+    std::string const k31 = "--model kimi-k3.1 --gpu b300x8 --api-input 2 --api-output 10 ";
+    struct Case {
+        std::string words;
+        char const* message;
+    };
+    for (Case const& c : std::vector<Case>{
+             {"breakeven " + k31 + "--price 49.61 --volume 0", "--volume: a volume of 0 tokens"},
+             {"breakeven " + k31 + "--price -3", "--price: '-3' is out of range"},
+             {"breakeven " + k31 + "--price 0", "--price: 0 $/h is no price"},
+             {"breakeven " + k31 + "--price 0.2", "0.025 $ a GPU-hour is implausible"},
+             {"breakeven " + k31 + "--price-gpu-hour 101", "101 $ a GPU-hour is implausible (expected 0.05 to 100 $ a GPU-hour; --force accepts it)"},
+             {"breakeven --price 0.01 --api-input 2 --api-output 10", "0.01 $ a GPU-hour is implausible"},
+             {"breakeven " + k31 + "--usd-per-month 5", "--usd-per-month: 0.0008562 $ a GPU-hour is implausible"},
+             {"breakeven " + k31 + "--price 49.61 --usd-per-month 4000", "say the same thing twice"},
+             {"breakeven " + k31 + "--buy 'CNY 6800000' --tariff 0.7", "--tariff: the amount has no currency, while --buy is in CNY"},
+             {"breakeven " + k31 + "--price 'JPY 7000'", "--price: no dated rate of JPY is known (give --currency-rate"},
+             {"breakeven " + k31 + "--price '\xC2\xA5""7000'", "is ambiguous (write CNY or JPY)"},
+             {"breakeven " + k31 + "--price abc", "--price: \"abc\" is no amount of money"},
+             {"breakeven " + k31 + "--price nan", "is no amount of money"},
+             {"breakeven " + k31 + "--price 49.61 --currency-rate 7", "--currency-rate: a rate, but every amount is in US dollars"},
+             {"breakeven " + k31 + "--price 49.61 --currency-rate 7 --currency CNY --currency-date soon", "--currency-date: 'soon' is no date"},
+             {"breakeven " + k31 + "--price 49.61 --hours-per-day 0", "0 hours a day serve nothing"},
+             {"breakeven " + k31 + "--price 49.61 --cache-hit 0.8 --cache-write 0.4", "more than the whole input"},
+             {"breakeven " + k31 + "--spot --commit-months 12", "spot capacity has no commitment"},
+             {"breakeven " + k31 + "--buy 550000 --tariff 0.1 --colo 180", "both pay for the power"},
+             {"breakeven --price 49.61 --api-input 2", "--api-output: an API price needs both sides"},
+             {"breakeven --price 49.61 --api-input 0 --api-output 0", "an API that charges nothing"},
+             {"breakeven --model kimi-k3.1 --gpu b300x8 --price-source Nebiu", "no price of b300-sxm by \"Nebiu\" (did you mean Nebius?)"},
+             {"breakeven --model kimi-k3.1 --gpu b300x8 --price 49.61 --as-of 2025-06-01", "no tariff of kimi-k3.1-pro is known to hold on 2025-06-01"},
+             {"breakeven --model llama-3.1-8b --gpu gb300x4 --api-input 2 --api-output 10 --as-of 2025-06-01", "rows are later than 2025-06-01"},
+             {"breakeven --model kimi-k3.1 --gpu b300x8 --price 49.61 --against nonsense", "--against takes MODEL@GPU"},
+             {"breakeven --model kimi-k3.1 --gpu b300x8 --price 49.61 --against nonsense@b300x8", "--against, "},
+             {"table --models kimi-k3.1 --gpus b300x8 --columns users,colour", "--columns: no column 'colour'"}}) {
+        auto const a = run_planner(c.words);
+        INFO(c.words << "\n" << a.out);
+        CHECK(a.status == 2);
+        CHECK(a.says(c.message));
+    }
+    CHECK(run_planner("breakeven " + k31 + "--price-gpu-hour 101 --force").status == 1); // answered: never at that price
+}
+
+TEST_CASE("planner: what is taken and marked, not refused") {
+    auto const cached = run_planner("breakeven --price 56.79 --api-input 2 --api-output 10 --ratio 5 --cache-hit 0.85");
+    CHECK(cached.status == 0);
+    CHECK(cached.says("85 % of the input is cached, but the tariff names no cached price: billed as input"));
+    CHECK(cached.says("2,072.8"));
+    auto const priced = run_planner("breakeven --price 56.79 --api-input 2 --api-cached 0.2 --api-output 10 --ratio 5 --cache-hit 0.85 --format csv");
+    CHECK(priced.out.find(",3356.81781,") != std::string::npos); // 16.8 B + 3.36 B tokens
+    CHECK(priced.out.find(",16784.0891,") != std::string::npos);
+
+    auto const old = run_planner("breakeven --model kimi-k3.1 --gpu b300x8 --as-of 2027-06-01");
+    CHECK(old.says("planner: the price of b300-sxm is 261 days old (median of 6 providers (Nebius, RunPod), 2026-09-13)"));
+    CHECK(old.says("the price of kimi-k3.1-pro is 182 days old"));
+
+    auto const yuan = run_planner("breakeven --price 'CNY 411.7' --api-input 2 --api-output 10 --ratio 5 --currency-rate 7.25 --currency-date 2026-10-24");
+    CHECK(yuan.says("--price CNY 411.70 = $56.79 at 7.25 CNY a dollar (2026-10-24, given)"));
+    CHECK(yuan.says("2,072.7"));
+    auto const stale = run_planner("breakeven --price 411.7 --currency cny --api-input 2 --api-output 10");
+    CHECK(stale.says("the rate of CNY is 119 days old (6.7917 a dollar, 2026-08-04)"));
+    CHECK(stale.says("$60.62"));
+}
+
+TEST_CASE("planner: the main figures of cost and break-even by the command line") {
+    // 8 x B300 at 3.48 $ a GPU-hour, 1,395 total tok/s a GPU of 8,192 in / 1,024 out: 1,240 output tok/s.
+    auto const k3 = run_planner("cost --tok-s 1240 --ratio 8 --gpu b300x8 --price-gpu-hour 3.48");
+    CHECK(k3.says(" 0.693 "));
+    // K3.1 at 64 users against its own API: 55 % load; at one user 11 times the API: never.
+    auto const full = run_planner("breakeven --model kimi-k3.1 --gpu b300x8 --price 49.61");
+    CHECK(full.status == 0);
+    CHECK(full.says("55 % yes"));
+    CHECK(full.says("1148 of 2073 output tok/s at 1000 in / 1000 out, 64 users"));
+    CHECK(full.says("20 M $ of revenue in a month must display \"Kimi K3.1-Pro\""));
+    CHECK(full.says("20 M $ in any 12 consecutive months"));
+    auto const one = run_planner("breakeven --model kimi-k3.1 --gpu b300x8 --price 49.61 --concurrency 1");
+    CHECK(one.status == 1);
+    CHECK(one.says("even at full load 136.31 $/M output against 12.00 at the API with its input")); // 11.4 times
+    auto const bound = run_planner("breakeven --model kimi-k3.1 --gpu b300x8 --price 49.61 --slo-tpot 1");
+    CHECK(bound.status == 1);
+    CHECK(bound.says("no number of users at once meets the latency bounds"));
+    // The session of the article: set-ups of 41 min 12 s before 1.3 h of serving.
+    auto const session = run_planner("cost --model kimi-k3.1 --gpu b300x8 --price 49.61 --concurrency 64 --session-hours 1.3");
+    CHECK(session.says("set-up $34.07 (41 min 12 s, 34.6 % of the bill)"));
+    CHECK(session.says("10.16 $/M output instead of 6.65"));
+    // The same with one failed start, as measured: 41.99 $.
+    CHECK(run_planner("cost --model kimi-k3.1 --gpu b300x8 --price 49.61 --concurrency 64 --session-hours 1.3 --failed-starts 1").says("set-up $41.99"));
+}
+
+TEST_CASE("planner: spot, commitments, duty, owning, replicas") {
+    std::string const k31 = "breakeven --model kimi-k3.1 --gpu b300x8 --api-input 2 --api-output 10 ";
+    auto const spot = run_planner(k31 + "--price 49.61 --on-demand 62.96 --interruptions-per-day 2 --restart-minutes 41.2 --wait-minutes 15");
+    // 49.61 x (1 + 2 / 24 x 41.2 / 60) = 52.45; serving 1 / (1 + 2 / 24 x 56.2 / 60) = 92.8 %.
+    CHECK(spot.says("serves 92.8 % of the time at $52.45 a served hour"));
+    CHECK(spot.says("spot costs as much as on-demand ($62.96, given) at 9.4 interruptions a day"));
+    auto const bound = run_planner(k31 + "--price 40 --on-demand 62.96 --commit-months 12 --upfront 87600 --min-gpus 256");
+    // (40 x 730 x 12 + 87,600) / 12 = 36,500 a month = 50 $/h: 79 % of 62.96.
+    CHECK(bound.says("$36,500.00 a month (committed for 12 months at $40.00 an hour and $87,600.00 upfront)"));
+    CHECK(bound.says("$438,000.00 over 12 months, used or not"));
+    CHECK(bound.says("it beats on-demand at $62.96 an hour (given) above 79 % of the hours"));
+    CHECK(bound.says("the smallest order is 256 GPUs, 8 are planned"));
+    auto const rows = run_planner("breakeven --model kimi-k3.1 --gpu h200x8 --tok-s 1000 --price-kind reserved-3y --api kimi-k3.1-pro");
+    CHECK(rows.says("committed for 36 months at"));
+    auto const duty = run_planner("cost --tok-s 2073.2 --price 'CNY 342' --currency-rate 7.25 --hours-per-day 4 --days-per-month 30 --setup-minutes 27 --format json");
+    CHECK(duty.out.find("\"usd_per_month\": 6297.51724") != std::string::npos); // 342 x (120 + 13.5) h / 7.25
+    // 550 k$, 36 months, 10 %, 30 % residual, 14.5 kW x 180, 5 %, 1,500 a month of staff: 20,200 $, 49 % of 56.79 $/h.
+    auto const own = run_planner(k31 + "--buy 550000 --months 36 --interest 0.1 --residual 0.3 --power-kw 14.5 --colo 180 --maintenance 0.05 --staff 1500 --price 56.79");
+    CHECK(own.says("$20,199.53 a month"));
+    CHECK(own.says("$3.46 a GPU-hour around the clock, $6.92 at half the hours"));
+    CHECK(own.says("Buying beats renting at $56.79 an hour (given) above 49 % of the hours of a month."));
+    auto const spare = run_planner(k31 + "--price 49.61 --reserve 1 --peak-to-mean 2 --volume 4000");
+    CHECK(spare.says("1 deployment is kept for failure"));
+    // 4,000 M output a month at twice the mean need two nodes of 5,448 M, and one to spare: 108,645.90 $.
+    CHECK(spare.says("3 108,645.90"));
+    auto const both = run_planner("breakeven --model kimi-k3.1 --gpu b300x8 --price 49.61 --against deepseek-v4.1-flash-1017@b300x8 --against-price 49.61");
+    CHECK(both.status == 0);
+    CHECK(both.says("DeepSeek V4.1 Flash 1017 on b300x8 is the cheaper one at every volume"));
+}
+
+TEST_CASE("planner: list prices shows the spread, and takes --as-of, --price-kind and --price-source") {
+    auto const all = run_planner("list prices --gpu b300");
+    CHECK(all.status == 0);
+    CHECK(all.says("Spread, rows of the last year"));
+    CHECK(all.says("b300-sxm on-demand 7.40 7.89 17.80 2.4 5"));
+    auto const spot = run_planner("list prices --gpu b300 --price-kind spot --as-of 2026-06-01");
+    CHECK(spot.says("3.184 AWS"));
+    CHECK_FALSE(spot.says("on-demand"));
+    CHECK(spot.says("later rows left out"));
+    CHECK(run_planner("list prices --gpu b300 --price-source nobody").status == 2);
+}
+
+TEST_CASE("planner table: one order of columns, numbers for programs in CSV, notes by number") {
+    auto const csv = run_planner("table --models kimi-k3.1 --gpus b300x8,h200x8 --concurrency 64 --price 49.61 --format csv");
+    CHECK(csv.status == 0);
+    CHECK(csv.out.starts_with("model,gpus,layout,starts,kv_tokens,users,output_tokens_per_second,output_tokens_per_second_low,"));
+    CHECK(csv.out.find(",2151492,64,2073.2,") != std::string::npos);
+    auto const md = run_planner("table --models kimi-k3.1 --gpus b300x8,h200x8 --concurrency 64 --price 49.61 --format md");
+    CHECK(md.says("| 2,151,492 | 64 | 2,073.2 |"));
+    CHECK(md.says("no: weights_do_not_fit"));
+    CHECK(md.out.find("\n1. ") != std::string::npos);
+    CHECK(md.says("must display \"Kimi K3.1-Pro\""));
+    auto const picked = run_planner("table --models llama-3.1-8b --gpus l4,h100 --concurrency 1,16 --columns users,gpus,usd_per_million_output_tokens --sort usd_per_million_output_tokens --format csv");
+    CHECK(picked.out.starts_with("users,gpus,usd_per_million_output_tokens\n16,"));
+}
+
+#endif

@@ -89,6 +89,29 @@ TEST_CASE("price import: stale files show against newer rows") {
     CHECK(row(i, "l40s", "on-demand").confidence == Confidence::medium);
 }
 
+TEST_CASE("price import: the stale RunPod H100 of skypilot issue 3794 shows") {
+    // CST-14 of tests/data/cost_cases.csv: the catalogue said 4.49 $/h on a day when the page said 3.29.
+    Catalogue const c;
+    GpuPrice page;
+    page.provider = "RunPod";
+    page.gpu = "h100-sxm"; // what a bare "H100" means here
+    page.price_type = "on-demand";
+    page.per_gpu = UsdPerHour{3.29};
+    page.date = "2024-07-29";
+    std::vector<GpuPrice> const known{page};
+    PriceImportOptions o;
+    o.provider = "RunPod";
+    o.gpus = c.gpus;
+    o.known = known;
+    auto const i = import_prices("InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,Price,Region,GpuInfo,SpotPrice\n"
+                                 "1x_H100,H100,1,16,188,4.49,US,,\n",
+                                 "vms.csv", PriceFormat::skypilot, o);
+    REQUIRE(i);
+    REQUIRE(i->gpu_prices.size() == 1);
+    CHECK(found(*i, "4.49 $ a GPU-hour is +36 % off the 3.29"));
+    CHECK(i->gpu_prices[0].confidence == Confidence::low);
+}
+
 TEST_CASE("price import: SkyPilot's other columns, missing prices, variants told by memory") {
     Catalogue const c;
     auto const i = import(c, "skypilot_verda_vms.csv", "Verda (DataCrunch)");

@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 
 #include <servecap/core/text.hpp>
+#include <servecap/cost/money.hpp>
 #include <servecap/version.hpp>
 
 namespace planner {
@@ -147,6 +148,20 @@ public:
     void number(std::string const& name, std::optional<double>& into, std::string const& help, double low, double high,
                 char const* expected) {
         number(name, help, low, high, expected, [&into](double v) { into = v; });
+    }
+    /// An amount of money: "49.61", "$49.61", "CNY 342".
+    void money(Args& a, std::string const& name, std::optional<double> Args::*into, std::string const& help, double high,
+               bool in_usd = false) {
+        call(name, "MONEY", help, [this, name, into, high, in_usd, &a](std::string const& s) {
+            auto const flag = first_name(name);
+            auto m = servecap::parse_money(s, flag);
+            if (!m) return keep(std::move(m.error()));
+            if (m->amount < 0 || m->amount > high)
+                return keep({ErrorCode::bad_value, "'" + s + "' is out of range", flag, "expected an amount of 0 or more"});
+            a.*into = m->amount;
+            bool const named = s.find_first_not_of("0123456789.eE+- ") != std::string::npos;
+            a.money.push_back({flag, named ? m->currency : std::string{}, into, in_usd});
+        });
     }
     /// One of a list of words; an unknown word is answered with the nearest.
     void choice(std::string const& name, std::string const& help, std::vector<std::string> words,
@@ -349,11 +364,14 @@ void add_common(CLI::App& app, Reader& r, Args& a) {
              [&w](double v) { w.slo_tpot = milliseconds(v); });
 
     r.set_group("Money");
-    r.number("--price", a.price, "USD an hour, whole deployment", 0, 1e9, "expected USD an hour, 0 or more");
-    r.number("--price-gpu-hour", a.price_gpu_hour, "USD an hour, one GPU", 0, 1e6, "expected USD an hour, 0 or more");
+    r.money(a, "--price", &Args::price, "USD an hour, whole deployment; \"CNY 411.7\" is converted at a dated rate", 1e9);
+    r.money(a, "--price-gpu-hour", &Args::price_gpu_hour, "USD an hour, one GPU", 1e6);
     r.text("--price-source", a.price_source, "provider whose price to use");
-    r.text("--price-kind", a.price_kind, "on-demand, spot or reserved");
+    r.text("--price-kind", a.price_kind, "on-demand, spot, reserved, or a kind as `planner list prices` names it");
     r.text("--api", a.api, "API model to compare with; default the card's first-party rows");
+    r.text("--currency", a.currency, "currency of amounts typed without one; default USD");
+    r.number("--currency-rate", a.currency_rate, "units of it a USD; default the catalogue's newest at --as-of", 1e-9, 1e9, "expected a number above 0");
+    r.text("--currency-date", a.currency_date, "date of that rate");
     r.text("--as-of", a.as_of, "ISO date from which ages of prices count; default the newest in the catalogue");
 
     r.set_group("More rows (on top of the catalogue; they win)");
@@ -386,30 +404,54 @@ void add_special(Reader& r, Args& a) {
         r.number("--ratio", a.ratio, "input tokens per output token; default ISL / OSL", 0, 1e6, positive);
         r.number("--output-input-price-ratio", a.price_ratio, "price of an output token in input tokens", 1e-6, 1e6, positive);
         r.number("--utilization", a.utilization, "share of paid time at that rate, 0 to 1; default 1", 1e-6, 1, "expected 0 to 1");
-        r.number("--api-input", a.api_input, "API price, USD/M input tokens", 0, 1e6, positive);
-        r.number("--api-cached", a.api_cached, "API price, USD/M cached input tokens", 0, 1e6, positive);
-        r.number("--api-output", a.api_output, "API price, USD/M output tokens", 0, 1e6, positive);
-        r.number("--usd-per-month", a.usd_per_month, "cost of the deployment a month, instead of a price an hour", 0, 1e12, positive);
-        r.number("--hours-per-day", a.hours_per_day, "duty: hours a day that it runs", 0, 24, "expected 0 to 24");
-        r.number("--days-per-month", a.days_per_month, "duty: days a month; default 30.4", 0, 31, "expected 0 to 31");
-        r.number("--starts-per-day", a.starts_per_day, "duty: starts a day; default 1", 0, 1000, positive);
+        r.money(a, "--api-input", &Args::api_input, "API price, USD/M input tokens", 1e6, true);
+        r.money(a, "--api-cached", &Args::api_cached, "API price, USD/M cached input tokens; without it cached input is billed as input", 1e6, true);
+        r.money(a, "--api-cache-write", &Args::api_cache_write, "API price, USD/M input tokens written to the cache; default as input", 1e6, true);
+        r.money(a, "--api-output", &Args::api_output, "API price, USD/M output tokens", 1e6, true);
+        r.number("--cache-write", a.cache_write_share, "share of the input written to the API's cache; default 0", 0, 1, "expected 0 to 1");
+        r.number("--batch-share", a.batch_share, "share of the traffic that the API takes as batches", 0, 1, "expected 0 to 1");
+        r.number("--batch-discount", a.batch_discount, "discount on batches; default 0.5", 0, 1, "expected 0 to 1");
+        r.money(a, "--usd-per-month", &Args::usd_per_month, "cost of the deployment a month, instead of a price an hour", 1e12, true);
         r.number("--peak-to-mean", a.peak_to_mean, "peak over mean of the traffic; default 1", 1, 1000, "expected 1 or more");
         r.count("--reserve", "spare replicas (N+1 = 1)", 0, 1000, [&a](std::int64_t v) { a.reserve_replicas = v; });
-        r.text("--against", a.against, "another deployment: MODEL@GPU");
-        r.number("--volume", a.volume, "million output tokens a month", 0, 1e12, positive);
-        r.number("--buy", a.buy_price, "purchase price of the node(s)", 0, 1e12, positive);
-        r.number("--months", a.own_months, "months over which it is paid; default 36", 1, 600, "expected 1 to 600");
-        r.number("--residual", a.residual, "share of the price left at the end, 0 to 1; default 0", 0, 1, "expected 0 to 1");
-        r.number("--interest", a.interest, "interest a year, 0.10 = 10 %; default 0", 0, 10, positive);
-        r.number("--power-kw", a.power_kw, "power at the wall in kW; default the node's", 0, 1e6, positive);
-        r.number("--pue", a.pue, "power usage effectiveness; default 1.3", 1, 10, "expected 1 to 10");
-        r.number("--tariff", a.tariff, "electricity a kWh", 0, 1000, positive);
-        r.number("--colo", a.colo_per_kw_month, "colocation a kW and month, instead of electricity", 0, 1e6, positive);
-        r.number("--maintenance", a.maintenance, "share of the price a year; default 0", 0, 10, positive);
-        r.number("--staff", a.staff_per_month, "staff a month; default 0", 0, 1e9, positive);
-        r.text("--currency", a.currency, "currency of the prices typed, with --currency-rate; default USD");
-        r.number("--currency-rate", a.currency_rate, "units of it per USD", 1e-9, 1e9, "expected a number above 0");
-        r.text("--currency-date", a.currency_date, "date of that rate");
+        r.text("--against", a.against, "another deployment: MODEL@GPU, or a plan written with --format json");
+        r.money(a, "--against-price", &Args::against_price, "USD an hour of that deployment; default its catalogue price", 1e9);
+        r.number("--volume", a.volume, "million output tokens a month: what each way costs there", 0, 1e12, "expected more than 0");
+
+        r.set_group("How it is paid");
+        r.flag("--spot", a.spot, "the same as --price-kind spot");
+        r.number("--interruptions-per-day", a.interruptions_per_day, "spot: how often the node is taken away", 0, 1e4, positive);
+        r.number("--restart-minutes", a.restart_minutes, "spot: paid time until it serves again; default the set-up", 0, 1e5, positive);
+        r.number("--wait-minutes", a.wait_minutes, "spot: unpaid time until a node is found; default 0", 0, 1e6, positive);
+        r.number("--lost-minutes", a.lost_minutes, "spot: work done over again; default 0", 0, 1e5, positive);
+        r.number("--commit-months", a.commit_months, "commitment: months that the price is owed around the clock", 1, 600, "expected 1 to 600");
+        r.money(a, "--upfront", &Args::upfront, "commitment: paid at the start, on top of the price", 1e12);
+        r.count("--min-gpus", "commitment: smallest order in GPUs", 1, 10'000'000, [&a](std::int64_t v) { a.min_gpus = v; });
+        r.money(a, "--on-demand", &Args::on_demand, "USD an hour that spot, commitment and owning are held against; default on-demand rows", 1e9);
+        r.number("--hours-per-day", a.hours_per_day, "duty: hours a day that it runs", 0, 24, "expected 0 to 24");
+        r.number("--days-per-month", a.days_per_month, "duty: days a month; default 30.4", 0, 31, "expected 0 to 31");
+        r.number("--starts-per-day", a.starts_per_day, "duty: starts a day, each with its set-up on top of the hours; default 1", 0, 1000, positive);
+        r.money(a, "--buy", &Args::buy_price, "purchase price of the node(s)", 1e12);
+        r.number("--months", a.own_months, "owning: months over which it is paid; default 36", 1, 600, "expected 1 to 600");
+        r.number("--residual", a.residual, "owning: share of the price left at the end, 0 to 1; default 0", 0, 1, "expected 0 to 1");
+        r.number("--interest", a.interest, "owning: interest a year, 0.10 = 10 %; default 0", 0, 0.9999, "expected 0 to 1; 0.1 is 10 %");
+        r.number("--network", a.network_share, "owning: switches and cables as a share of the price, on top; default 0", 0, 10, positive);
+        r.number("--power-kw", a.power_kw, "owning: power at the wall in kW; default the node's", 0, 1e6, positive);
+        r.number("--pue", a.pue, "owning: power usage effectiveness; default 1.3", 1, 10, "expected 1 to 10");
+        r.money(a, "--tariff", &Args::tariff, "owning: electricity a kWh", 1000);
+        r.money(a, "--colo", &Args::colo_per_kw_month, "owning: colocation a kW and month, instead of electricity", 1e6);
+        r.number("--maintenance", a.maintenance, "owning: share of the price a year; default 0", 0, 10, positive);
+        r.money(a, "--staff", &Args::staff_per_month, "owning: staff a month; default 0", 1e9);
+
+        r.set_group("Set-up and sessions");
+        r.number("--session-hours", a.session_hours, "hours that a rented session serves, after its set-up", 1e-3, 1e5, "expected hours above 0");
+        r.number("--setup-minutes", a.setup_minutes, "set-up, instead of measured rows and estimates", 0, 1e5, positive);
+        r.number("--download-gbs", a.download_gbs, "download in GB/s", 1e-6, 1e4, "expected GB/s above 0");
+        r.number("--read-gbs", a.read_gbs, "reading weights from disk in GB/s", 1e-6, 1e4, "expected GB/s above 0");
+        r.number("--compile-s", a.compile_seconds, "compiling, tuning and graph capture in seconds", 0, 1e6, positive);
+        r.text("--loader", a.loader, "loader of the weights: default, fastsafetensors");
+        r.flag("--downloaded", a.downloaded, "the files are on the disk already");
+        r.count("--failed-starts", "starts that fail before the one that works", 0, 1000, [&a](std::int64_t v) { a.failed_starts = v; });
         break;
     case Command::search:
     case Command::table:

@@ -20,6 +20,16 @@ enum class Command { plan, fit, predict, cost, breakeven, search, table, compare
 enum class OutputFormat { text, json, csv, md, svg, prometheus };
 enum class ColorMode { automatic, always, never };
 
+struct Args;
+
+/// An amount of money as typed; settle_money turns all of them into dollars.
+struct TypedMoney {
+    std::string flag;
+    std::string currency; ///< empty: none was written
+    std::optional<double> Args::*amount = nullptr;
+    bool in_usd = false; ///< the flag says dollars: without a currency of its own it is not in --currency
+};
+
 /// Everything that a command line can say; commands read what concerns them.
 struct Args {
     Command command = Command::plan;
@@ -51,16 +61,32 @@ struct Args {
     std::optional<double> ratio;             ///< input : output tokens
     std::optional<double> price_ratio;       ///< output : input price
     std::optional<double> utilization;       ///< share of paid time at that rate
-    std::optional<double> api_input, api_cached, api_output;
+    std::optional<double> api_input, api_cached, api_output, api_cache_write;
+    std::optional<double> cache_write_share, batch_share, batch_discount;
     std::optional<double> usd_per_month;
     std::optional<double> hours_per_day, days_per_month, starts_per_day;
     std::optional<double> peak_to_mean;
     std::optional<std::int64_t> reserve_replicas;
     std::string against;                     ///< another deployment: "MODEL@GPU" or a plan JSON
-    std::optional<double> buy_price, own_months, residual, interest, power_kw, pue, tariff, colo_per_kw_month, maintenance, staff_per_month;
+    std::optional<double> against_price;     ///< USD an hour of it
+    std::optional<double> buy_price, own_months, residual, interest, power_kw, pue, tariff, colo_per_kw_month, maintenance, staff_per_month, network_share;
     std::string currency;
     std::optional<double> currency_rate;
     std::string currency_date;
+    std::vector<TypedMoney> money;
+    std::vector<std::string> money_notes;    ///< amounts that were converted, and at which rate
+
+    // how the deployment is paid
+    bool spot = false;
+    std::optional<double> interruptions_per_day, restart_minutes, wait_minutes, lost_minutes;
+    std::optional<double> commit_months, upfront, on_demand;
+    std::optional<std::int64_t> min_gpus;
+    // set-up and sessions
+    std::optional<double> session_hours, download_gbs, read_gbs, compile_seconds, setup_minutes;
+    std::int64_t failed_starts = 0;
+    std::string loader;
+    bool downloaded = false;
+
     std::optional<double> volume;            ///< million output tokens a month
 
     // search, table

@@ -9,6 +9,10 @@
 
 namespace planner {
 
+/// Turns every amount that was typed into dollars: those with a currency of their own, those of --currency. Notes in
+/// `money_notes`. A mistake: amounts with and without a currency side by side, a currency without a rate.
+servecap::Result<void> settle_money(Args& args);
+
 /// Each command answers with an exit status (kAnswered or kNo), or with the user's mistake.
 servecap::Result<int> run_plan(Args const& args);
 servecap::Result<int> run_fit(Args const& args);

@@ -10,6 +10,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <servecap/core/date.hpp>
+#include <servecap/cost/price.hpp>
 #include <servecap/engine/support.hpp>
 #include <servecap/io/csv.hpp>
 #include <servecap/io/gpu_store.hpp>
@@ -145,6 +147,27 @@ Result<int> list_gpus_command(Args const& a, Context const& c) {
     return show(a, t, "\n~ = estimated from the reported total. Link: one direction, per GPU; blank = PCIe only. Flops dense.\n");
 }
 
+/// Lowest, median and highest price of a kind: rows of medium or high confidence of the last year, others where there are none.
+void spread_rows(TextTable& t, std::vector<GpuPrice> const& rows, std::string_view as_of) {
+    for (std::size_t from = 0; from < rows.size();) {
+        std::size_t to = from;
+        std::vector<double> sure, all;
+        while (to < rows.size() && rows[to].gpu == rows[from].gpu && rows[to].price_type == rows[from].price_type) {
+            if (rows[to].per_gpu) all.push_back(rows[to].per_gpu->value());
+            auto const age = days_between(rows[to].date, as_of);
+            if (rows[to].per_gpu && rows[to].confidence >= Confidence::medium && age && *age <= 365) sure.push_back(rows[to].per_gpu->value());
+            ++to;
+        }
+        auto const& v = sure.empty() ? all : sure; // sorted by price already
+        if (!v.empty()) {
+            std::size_t const m = v.size() / 2;
+            t.row({rows[from].gpu, rows[from].price_type, grouped(v.front(), 2), grouped(v.size() % 2 != 0 ? v[m] : (v[m - 1] + v[m]) / 2, 2), grouped(v.back(), 2),
+                   fmt::format("{:.1f}", v.back() / v.front()), std::to_string(v.size()), sure.empty() ? "low, unverified or undated" : ""});
+        }
+        from = to;
+    }
+}
+
 Result<int> list_prices_command(Args const& a, Context const& c) {
     std::vector<std::string> only;
     if (!a.gpu.empty()) {
@@ -154,6 +177,17 @@ Result<int> list_prices_command(Args const& a, Context const& c) {
     }
     auto rows = c.gpu_prices(only);
     if (!rows) return tl::unexpected<Error>{rows.error()};
+    std::string const& kind = a.price_kind;
+    std::size_t later = 0;
+    std::erase_if(*rows, [&](GpuPrice const& r) {
+        if (!kind.empty() && !is_price_kind(r.price_type, kind)) return true;
+        if (!a.price_source.empty() && fold_name(r.provider).find(fold_name(a.price_source)) == std::string::npos) return true;
+        if (!a.as_of.empty() && days_between(r.date, a.as_of).value_or(0) < 0) return ++later, true;
+        return false;
+    });
+    if (rows->empty())
+        return fail(ErrorCode::missing, "no such price", !a.price_source.empty() ? "--price-source" : !kind.empty() ? "--price-kind" : "--gpu",
+                    later > 0 ? fmt::format("{} rows are later than {}", later, a.as_of) : "planner list prices shows every row");
     std::stable_sort(rows->begin(), rows->end(), [](GpuPrice const& x, GpuPrice const& y) {
         if (x.gpu != y.gpu) return x.gpu < y.gpu;
         if (x.price_type != y.price_type) return x.price_type < y.price_type;
@@ -161,15 +195,28 @@ Result<int> list_prices_command(Args const& a, Context const& c) {
     });
     TextTable t;
     t.column("gpu", Align::left).column("kind", Align::left).column("$/GPU-h").column("provider", Align::left).column("unit", Align::left)
-        .column("region", Align::left).column("date", Align::left).column("confidence", Align::left);
+        .column("region", Align::left).column("date", Align::left).column("days old").column("confidence", Align::left);
     if (a.format != OutputFormat::text) t.column("url", Align::left);
+    std::size_t stale = 0;
     for (GpuPrice const& r : *rows) {
+        auto const age = days_between(r.date, c.as_of());
+        if (age && *age > kStaleDays) ++stale;
         std::vector<std::string> cells{r.gpu, r.price_type, r.per_gpu ? grouped(r.per_gpu->value(), 3) : "", r.provider, r.sku, r.region.substr(0, 28),
-                                       r.date.empty() ? "unknown" : r.date, std::string{to_string(r.confidence)}};
+                                       r.date.empty() ? "unknown" : r.date, age ? std::to_string(*age) : "", std::string{to_string(r.confidence)}};
         if (a.format != OutputFormat::text) cells.push_back(r.url);
         t.row(std::move(cells));
     }
-    return show(a, t, fmt::format("\n{} rows as of {}\n", rows->size(), c.as_of()));
+    TextTable spread;
+    spread.column("gpu", Align::left).column("kind", Align::left).column("lowest $/GPU-h").column("median").column("highest").column("highest / lowest").column("rows")
+        .column("confidence", Align::left);
+    spread_rows(spread, *rows, c.as_of());
+    bool const md = a.format == OutputFormat::md;
+    std::string foot = "\nSpread, rows of the last year with medium or high confidence where there are any:\n" + std::string{md ? "\n" : ""} + (md ? spread.markdown() : spread.text());
+    foot += fmt::format("\n{} rows as of {}", rows->size(), c.as_of());
+    if (stale > 0) foot += fmt::format(", {} of them older than {} days", stale, kStaleDays);
+    if (later > 0) foot += fmt::format("; {} later rows left out", later);
+    foot += md ? "\n" : "; --format csv shows the page of each\n";
+    return show(a, t, foot);
 }
 
 Result<int> list_apis_command(Args const& a, Context const& c) {

@@ -45,6 +45,10 @@ int main(int argc, char** argv) {
             std::fputs(parsed->help.c_str(), stdout);
             return planner::kAnswered;
         }
+        if (auto settled = planner::settle_money(parsed->args); !settled) {
+            planner::complain(settled.error());
+            return planner::kBadInput;
+        }
         auto status = run(parsed->args);
         if (!status) {
             planner::complain(status.error());

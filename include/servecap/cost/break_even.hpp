@@ -147,7 +147,8 @@ constexpr std::string_view to_string(Reachable r) noexcept {
 /// What a deployment makes at this workload.
 struct Capacity {
     Interval<TokensPerSecond> output{}; ///< steady output tok/s of the whole deployment
-    std::string at;                     ///< "1,000 in / 1,000 out, 64 users": where that holds
+    std::string at;                     ///< "1000 in / 1000 out, 64 users": where that holds
+    std::optional<Seconds> ttft{}, tpot{}; ///< the latency there, where it is known
 };
 
 /// The fastest of the speeds that meets the limits, as the capacity; nothing when none does.
@@ -160,8 +161,41 @@ inline std::optional<Capacity> capacity_of(std::span<SpeedPoint const> speeds, s
         if (s.output.value.value() > 0 && (best == nullptr || s.output.value > best->output.value)) best = &s;
     }
     if (best == nullptr) return std::nullopt;
-    return Capacity{best->output,
-                    fmt::format("{} in / {} out, {} users", best->isl.value(), best->osl.value(), best->concurrency.value())};
+    Capacity c{best->output,
+               fmt::format("{} in / {} out, {} {}", best->isl.value(), best->osl.value(), best->concurrency.value(),
+                           best->concurrency.value() == 1 ? "user" : "users"),
+               best->ttft.value, best->tpot.value};
+    if (slo_ttft) c.at += fmt::format(", TTFT {:.0f} of at most {:.0f} ms", in_ms(best->ttft.value), in_ms(*slo_ttft));
+    if (slo_tpot) c.at += fmt::format(", TPOT {:.1f} of at most {:.4g} ms", in_ms(best->tpot.value), in_ms(*slo_tpot));
+    return c;
+}
+
+/// What a deployment makes, or why that is not known, or that it can make nothing: three different answers.
+struct CapacityFinding {
+    std::optional<Capacity> capacity;
+    bool cannot_serve = false; ///< known: it does not start, or meets the latency at no load
+    std::string reason;        ///< why there is no capacity
+};
+
+/// The capacity out of a prediction. `starts`: the engine starts. A latency bound that every speed misses even at the
+/// near end of its interval is a "cannot"; one that only the middle misses is "not known".
+inline CapacityFinding find_capacity(std::span<SpeedPoint const> speeds, bool starts, std::optional<Seconds> slo_ttft = {},
+                                     std::optional<Seconds> slo_tpot = {}) {
+    CapacityFinding f;
+    if (!starts) return {std::nullopt, true, "the engine does not start there"};
+    f.capacity = capacity_of(speeds, slo_ttft, slo_tpot);
+    if (f.capacity) return f;
+    if (speeds.empty()) {
+        f.reason = "no speed is predicted";
+        return f;
+    }
+    f.cannot_serve = std::none_of(speeds.begin(), speeds.end(), [&](SpeedPoint const& s) {
+        auto const near = [](Interval<Seconds> const& t) { return t.low.value() > 0 ? t.low : t.value; };
+        return (!slo_ttft || near(s.ttft) <= *slo_ttft) && (!slo_tpot || near(s.tpot) <= *slo_tpot);
+    });
+    f.reason = f.cannot_serve ? "no number of users at once meets the latency bounds"
+                              : "no number of users at once meets the latency bounds in the middle of its interval, though one may";
+    return f;
 }
 
 struct BreakEvenRequest {
@@ -170,6 +204,7 @@ struct BreakEvenRequest {
     double cache_hit = 0, cache_write = 0;
     std::optional<Capacity> capacity; ///< of one deployment at this workload; empty = not known
     std::string no_capacity_reason;   ///< why it is not known
+    bool cannot_serve = false;        ///< it is known that nothing can be served at this workload
     std::int32_t spare = 0;           ///< deployments kept for failure
     double peak_to_mean = 1;
 };
@@ -184,6 +219,7 @@ struct BreakEven {
     double million_output = 0, million_input = 0; ///< a month: the first crossing, or what it would take
     TokensPerSecond output_rate{}, input_rate{};  ///< the same around the clock
     Reachable reachable = Reachable::unknown;
+    std::optional<Capacity> capacity;         ///< that the answer was held against
     std::optional<double> utilization_needed; ///< share of the capacity of the deployments then running, without spares
     std::string reason;
     std::vector<std::string> notes;
@@ -197,8 +233,10 @@ inline BreakEven break_even(BreakEvenRequest const& q, ApiTariff const& api) {
     b.api_per_million_output = api_cost_per_million_output(api, q.input_per_output, q.cache_hit, q.cache_write);
     double const a = b.api_per_million_output.value();
     b.notes = api.notes;
+    b.capacity = q.capacity;
     if (!api.cached_input_known && q.cache_hit > 0)
-        b.notes.push_back("the cached share of the input is billed in full: the tariff names no cached price");
+        b.notes.push_back(fmt::format("{:.0f} % of the input is cached, but the tariff names no cached price: billed as input",
+                                      100 * q.cache_hit));
     if (!(a > 0)) {
         b.reason = "the API charges nothing for this traffic";
         b.reachable = Reachable::no;
@@ -212,7 +250,7 @@ inline BreakEven break_even(BreakEvenRequest const& q, ApiTariff const& api) {
     };
     if (!q.capacity) {
         finish();
-        b.reachable = Reachable::unknown;
+        b.reachable = q.cannot_serve ? Reachable::no : Reachable::unknown;
         b.reason = fmt::format("it would take {:.0f} output and {:.0f} input tok/s around the clock; {}", b.output_rate.value(),
                                b.input_rate.value(),
                                q.no_capacity_reason.empty() ? "what the deployment can do at this workload is not known"
@@ -259,6 +297,58 @@ inline BreakEven break_even(BreakEvenRequest const& q, ApiTariff const& api) {
                                b.output_rate.value(), rate.low.value(), rate.high.value(), q.capacity->at);
     }
     return b;
+}
+
+/// Two deployments over the volume: which is the cheaper one, and where that turns.
+struct DeploymentBreakEven {
+    Crossings crossings;                   ///< of the first against the second
+    Reachable reachable = Reachable::no;   ///< yes: they change places at a volume; no: one is cheaper at every volume
+    UsdPerMillionTokens first_full_load{}, second_full_load{}; ///< $/M output at full load, peaks and spare ones aside
+    std::string reason;
+};
+
+/// The first deployment against the second, over whole replicas of each up to any volume. Both requests carry the same
+/// traffic. Where the intervals of their speeds allow another answer than the middle gives, it is "unknown".
+inline DeploymentBreakEven break_even_between(BreakEvenRequest const& first, std::string_view first_name,
+                                              BreakEvenRequest const& second, std::string_view second_name) {
+    DeploymentBreakEven d;
+    for (auto const* side : {&first, &second}) {
+        if (side->capacity) continue;
+        d.reachable = side->cannot_serve ? Reachable::no : Reachable::unknown;
+        d.reason = fmt::format("{}: {}", side == &first ? first_name : second_name,
+                               side->no_capacity_reason.empty() ? "what it can do at this workload is not known"
+                                                                : side->no_capacity_reason);
+        return d;
+    }
+    auto const supply = [](BreakEvenRequest const& q, TokensPerSecond rate) {
+        return Supply{{}, q.deployment, million_tokens_per_month(rate), q.spare, q.peak_to_mean, {}};
+    };
+    auto const at = [&](TokensPerSecond a, TokensPerSecond b) {
+        return crossings(supply(first, a), supply(second, b), first.input_per_output);
+    };
+    auto const end = [](TokensPerSecond of_interval, TokensPerSecond middle) { return of_interval.value() > 0 ? of_interval : middle; };
+    Interval<TokensPerSecond> const &a = first.capacity->output, &b = second.capacity->output;
+    d.crossings = at(a.value, b.value);
+    auto const worst = at(end(a.low, a.value), end(b.high, b.value)), best = at(end(a.high, a.value), end(b.low, b.value));
+    d.first_full_load = UsdPerMillionTokens{first.deployment.value() / million_tokens_per_month(a.value)};
+    d.second_full_load = UsdPerMillionTokens{second.deployment.value() / million_tokens_per_month(b.value)};
+    bool const turns = !d.crossings.list.empty();
+    bool const sure = worst.list.empty() != turns && best.list.empty() != turns &&
+                      worst.first_cheaper_at_end == d.crossings.first_cheaper_at_end &&
+                      best.first_cheaper_at_end == d.crossings.first_cheaper_at_end;
+    d.reachable = !sure ? Reachable::unknown : turns ? Reachable::yes : Reachable::no;
+    d.reason = fmt::format("at full load {:.2f} against {:.2f} $/M output", d.first_full_load.value(), d.second_full_load.value());
+    if (turns)
+        d.reason += fmt::format("; {} is the cheaper one at the smallest volumes, {} beyond the last crossing{}",
+                                d.crossings.first_cheaper_at_start ? first_name : second_name,
+                                d.crossings.first_cheaper_at_end ? first_name : second_name,
+                                d.crossings.more ? " that was looked for" : "");
+    else
+        d.reason += fmt::format("; {} is the cheaper one at every volume", d.crossings.first_cheaper_at_start ? first_name : second_name);
+    if (!sure)
+        d.reason += fmt::format("; the intervals of the speeds ({:.0f} to {:.0f} and {:.0f} to {:.0f} output tok/s) allow another answer",
+                                a.low.value(), a.high.value(), b.low.value(), b.high.value());
+    return d;
 }
 
 /// How much one input of the break-even moves the answer.

@@ -80,8 +80,15 @@ inline bool is_price_kind(std::string_view type, std::string_view kind) noexcept
     return kind == "reserved" && (type.substr(0, 8) == "reserved" || type.substr(0, 9) == "committed");
 }
 
-/// Years that a reserved or committed price binds; 0 when it does not say.
+/// Is this type something that one can order, alone and by its name? Indices, averages, quotes and cost models are not.
+inline bool is_offer(std::string_view type) noexcept {
+    return type == "on-demand" || type == "spot" || type == "capacity-block" || type == "flex-start" || type == "monthly-contract" ||
+           type.starts_with("reserved") || type.starts_with("committed") || type.starts_with("cluster-");
+}
+
+/// Years that a reserved or committed price binds; 0 when it does not say ("cluster-2w-1y" is a range).
 inline int commitment_years(std::string_view type) noexcept {
+    if (!type.starts_with("reserved") && !type.starts_with("committed")) return 0;
     auto const dash = type.rfind('-');
     if (dash == std::string_view::npos || dash + 2 >= type.size() || type[dash + 2] != 'y') return 0;
     char const c = type[dash + 1];

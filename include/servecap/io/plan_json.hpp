@@ -217,6 +217,13 @@ inline nlohmann::ordered_json break_even_to_json(BreakEven const& b) {
     j["output_tokens_per_second_needed"] = quantity(b.output_rate);
     j["input_tokens_per_second_needed"] = quantity(b.input_rate);
     j["reachable"] = std::string{to_string(b.reachable)};
+    if (b.capacity)
+        j["capacity"] = {{"at", b.capacity->at},
+                         {"output_tokens_per_second", quantity(b.capacity->output.value)},
+                         {"output_tokens_per_second_low", quantity(b.capacity->output.low)},
+                         {"output_tokens_per_second_high", quantity(b.capacity->output.high)},
+                         {"ttft_ms", b.capacity->ttft ? number(in_ms(*b.capacity->ttft)) : OrderedJson(nullptr)},
+                         {"tpot_ms", b.capacity->tpot ? number(in_ms(*b.capacity->tpot)) : OrderedJson(nullptr)}};
     j["utilization_needed"] = maybe(b.utilization_needed);
     j["reason"] = text_or_null(b.reason);
     j["notes"] = b.notes;

@@ -136,13 +136,13 @@ inline Result<void> add_money(PlanRequest const& q, Plan& p) {
         p.sources.push_back({"price", p.cost.price->source, p.cost.price->url, p.cost.price->date});
 
     double const ratio = q.workload.osl.value() > 0 ? q.workload.isl / q.workload.osl : 1.0;
-    BreakEvenRequest ask{.deployment = per_month(rate),
-                         .input_per_output = ratio,
-                         .cache_hit = q.workload.cache_hit,
-                         .capacity = capacity_of(p.speed, q.workload.slo_ttft, q.workload.slo_tpot),
-                         .no_capacity_reason = {}};
-    if (!ask.capacity)
-        ask.no_capacity_reason = !p.fit.starts ? "it does not start as planned" : p.speed.empty() ? "no speed is predicted" : "no concurrency meets the latency bounds";
+    auto capacity = find_capacity(p.speed, p.fit.starts, q.workload.slo_ttft, q.workload.slo_tpot);
+    BreakEvenRequest const ask{.deployment = per_month(rate),
+                               .input_per_output = ratio,
+                               .cache_hit = q.workload.cache_hit,
+                               .capacity = std::move(capacity.capacity),
+                               .no_capacity_reason = std::move(capacity.reason),
+                               .cannot_serve = capacity.cannot_serve};
     for (ApiTariff const& t : tariffs) {
         p.break_even.push_back(break_even(ask, t));
         p.sources.push_back({"API price of " + t.model, t.provider, t.url, t.date});
@@ -223,7 +223,7 @@ inline void add_warnings(PlanRequest const& q, Plan& p) {
     if (q.gpus.gpu.visible_is_estimate)
         p.warnings.push_back(fmt::format("What the runtime sees of a {} is estimated from the reported {}.", q.gpus.gpu.short_name,
                                          q.gpus.gpu.memory_reported ? fmt::format("{} MiB", q.gpus.gpu.memory_reported->value() / 1048576) : "size"));
-    for (LicenceFact const& l : q.model.licence) p.warnings.push_back("Licence: " + l.text);
+    for (LicenceFact const& l : q.model.licence) p.warnings.push_back("Licence: " + l.text + (l.source.empty() ? "" : " (" + l.source + ")"));
     for (std::string const& n : p.fit.notes) p.warnings.push_back(n);
 }
 

@@ -134,8 +134,13 @@ inline std::string bound_text(BoundBy b) {
 }
 
 inline std::string api_text(ApiTariff const& t) {
-    return fmt::format("{} API{} ({:.2f} in, {} cached, {:.2f} out{})", t.model, t.provider.empty() ? "" : " of " + t.provider, t.input.value(),
-                       t.cached_input_known ? fmt::format("{:.2f}", t.cached_input.value()) : std::string{"not known"}, t.output.value(),
+    // Cents, and more digits only where cents would hide the price: 0.20, 10.00, 0.0028.
+    auto const price = [](UsdPerMillionTokens x) {
+        double const v = x.value();
+        return std::fabs(v * 100 - std::round(v * 100)) < 1e-6 || v >= 1 ? fmt::format("{:.2f}", v) : fmt::format("{:.3g}", v);
+    };
+    return fmt::format("{} API{} ({} in, {} cached, {} out{})", t.model, t.provider.empty() ? "" : " of " + t.provider, price(t.input),
+                       t.cached_input_known ? price(t.cached_input) : std::string{"as input"}, price(t.output),
                        t.date.empty() ? "" : ", " + t.date);
 }
 

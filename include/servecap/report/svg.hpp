@@ -17,6 +17,7 @@
 
 #include <fmt/format.h>
 
+#include <servecap/report/table.hpp>
 #include <servecap/report/text.hpp>
 
 namespace servecap {
@@ -106,11 +107,41 @@ inline std::string tick_text(double v) {
     return fmt::format("{:g}", v);
 }
 
+/// `text` in lines of at most `most` characters, broken at blanks; one empty line of none.
+inline std::vector<std::string> svg_lines(std::string_view text, std::size_t most) {
+    std::vector<std::string> lines(1);
+    while (!text.empty()) {
+        auto const blank = std::min(text.find(' '), text.size());
+        auto const word = text.substr(0, blank);
+        if (!lines.back().empty() && display_width(lines.back()) + 1 + display_width(word) > most) lines.emplace_back();
+        if (!lines.back().empty()) lines.back() += ' ';
+        lines.back() += word;
+        text.remove_prefix(std::min(blank + 1, text.size()));
+    }
+    return lines;
+}
+
 } // namespace detail
 
-/// The chart as an SVG document of 860 x 520. Points with a non-positive coordinate on a logarithmic axis, or that are not finite, are left out.
+/// The chart as an SVG document, 860 wide and 520 high, higher where the legend or the footnote takes more lines. Points with a
+/// non-positive coordinate on a logarithmic axis, or that are not finite, are left out.
 inline std::string svg_chart(Chart const& chart) {
-    constexpr double width = 860, height = 520, left = 84, right = 24, top = 66, bottom = 92;
+    constexpr double width = 860, left = 84, right = 24, top = 66;
+    // Where each name of the legend stands: a line of names, then the next. About 7.2 a letter at this size.
+    struct Place {
+        double x, row;
+    };
+    std::vector<Place> legend;
+    double legend_x = left, legend_rows = 0;
+    for (auto const& s : chart.series) {
+        double const wide = 34 + 7.2 * static_cast<double>(display_width(s.name));
+        if (legend_x > left && legend_x + wide > width - right) legend_x = left, legend_rows += 1;
+        legend.push_back({legend_x, legend_rows});
+        legend_x += wide;
+    }
+    auto const footnotes = detail::svg_lines(chart.footnote, 138);
+    double const extra = 18 * legend_rows + (footnotes.size() > 1 ? 14 * static_cast<double>(footnotes.size() - 1) : 0.0);
+    double const height = 520 + extra + (footnotes.size() > 1 ? 6 : 0), bottom = height - 428;
     double x0 = INFINITY, x1 = -INFINITY, y0 = INFINITY, y1 = -INFINITY;
     auto const usable = [&](double x, double y) {
         return std::isfinite(x) && std::isfinite(y) && (!chart.x_log || x > 0) && (!chart.y_log || y > 0);
@@ -141,10 +172,10 @@ inline std::string svg_chart(Chart const& chart) {
         "<title>{}</title>\n"
         "<style>\n"
         ".bg{{fill:#ffffff}} .ink{{fill:#1c2430}} .dim{{fill:#5a6675}} .grid{{stroke:#dfe4ea}} .axis{{stroke:#5a6675}} .mark{{stroke:#1c2430}}\n"
-        ".l{{fill:none;stroke-width:2.2}} .b{{fill-opacity:.16;stroke:none}}\n"
+        ".halo{{paint-order:stroke;stroke:#ffffff;stroke-width:4px;stroke-linejoin:round}} .l{{fill:none;stroke-width:2.2}} .b{{fill-opacity:.16;stroke:none}}\n"
         ".s0{{stroke:#0b6bcb}} .f0{{fill:#0b6bcb}} .s1{{stroke:#c2410c}} .f1{{fill:#c2410c}} .s2{{stroke:#15803d}} .f2{{fill:#15803d}}\n"
         ".s3{{stroke:#7c3aed}} .f3{{fill:#7c3aed}} .s4{{stroke:#0f766e}} .f4{{fill:#0f766e}} .s5{{stroke:#be185d}} .f5{{fill:#be185d}}\n"
-        "@media (prefers-color-scheme: dark){{.bg{{fill:#11161d}} .ink{{fill:#e6ebf1}} .dim{{fill:#a3afbd}} .grid{{stroke:#2a333e}} .axis{{stroke:#a3afbd}} "
+        "@media (prefers-color-scheme: dark){{.bg{{fill:#11161d}} .halo{{stroke:#11161d}} .ink{{fill:#e6ebf1}} .dim{{fill:#a3afbd}} .grid{{stroke:#2a333e}} .axis{{stroke:#a3afbd}} "
         ".mark{{stroke:#e6ebf1}}\n"
         ".s0{{stroke:#66b2ff}} .f0{{fill:#66b2ff}} .s1{{stroke:#fb923c}} .f1{{fill:#fb923c}} .s2{{stroke:#4ade80}} .f2{{fill:#4ade80}}\n"
         ".s3{{stroke:#b794f6}} .f3{{fill:#b794f6}} .s4{{stroke:#5eead4}} .f4{{fill:#5eead4}} .s5{{stroke:#f472b6}} .f5{{fill:#f472b6}}}}\n"
@@ -167,8 +198,8 @@ inline std::string svg_chart(Chart const& chart) {
                        detail::xml_text(chart.x_label));
     out += fmt::format("<text class=\"ink\" transform=\"translate(18 {:.2f}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n", (top + height - bottom) / 2,
                        detail::xml_text(chart.y_label));
-    double legend = left;
-    for (auto const& s : chart.series) {
+    for (std::size_t index = 0; index < chart.series.size(); ++index) {
+        ChartSeries const& s = chart.series[index];
         int const colour = ((s.colour % 6) + 6) % 6;
         std::vector<ChartPoint const*> points;
         for (auto const& p : s.points)
@@ -195,20 +226,24 @@ inline std::string svg_chart(Chart const& chart) {
         if (!s.name.empty()) {
             out += fmt::format("<rect class=\"f{}\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"12\" height=\"12\" rx=\"2\"/>"
                                "<text class=\"ink\" x=\"{:.2f}\" y=\"{:.2f}\">{}</text>\n",
-                               colour, legend, height - 34.0, legend + 17, height - 24.0, detail::xml_text(s.name));
-            legend += 34 + 7.2 * static_cast<double>(s.name.size());
+                               colour, legend[index].x, height - bottom + 58 + 18 * legend[index].row, legend[index].x + 17,
+                               height - bottom + 68 + 18 * legend[index].row, detail::xml_text(s.name));
         }
     }
+    std::size_t lifted = 0; // labels of neighbours stand at three heights
     for (auto const& m : chart.marks) {
         if (!usable(m.x, m.y)) continue;
+        double const lift = 10 + 17 * static_cast<double>(lifted++ % 3);
         out += fmt::format("<line class=\"mark\" stroke-dasharray=\"4 3\" x1=\"{0:.2f}\" x2=\"{0:.2f}\" y1=\"{1:.2f}\" y2=\"{2:.2f}\"/>"
-                           "<text class=\"ink\" x=\"{3:.2f}\" y=\"{4:.2f}\" text-anchor=\"{5}\">{6}</text>\n",
-                           px(m.x), py(m.y), height - bottom, px(m.x) + (px(m.x) > width * 0.6 ? -8 : 8), std::max(top + 12, py(m.y) - 10),
+                           "<circle class=\"ink\" cx=\"{0:.2f}\" cy=\"{1:.2f}\" r=\"4\"/>"
+                           "<text class=\"ink halo\" x=\"{3:.2f}\" y=\"{4:.2f}\" text-anchor=\"{5}\">{6}</text>\n",
+                           px(m.x), py(m.y), height - bottom, px(m.x) + (px(m.x) > width * 0.6 ? -8 : 8), std::max(top + 12, py(m.y) - lift),
                            px(m.x) > width * 0.6 ? "end" : "start", detail::xml_text(m.text));
     }
-    out += fmt::format("<text class=\"dim\" font-size=\"11\" x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n</svg>\n", left - 60, height - 8,
-                       detail::xml_text(chart.footnote));
-    return out;
+    for (std::size_t i = 0; i < footnotes.size(); ++i)
+        out += fmt::format("<text class=\"dim\" font-size=\"11\" x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n", left - 60,
+                           height - 8 - 14 * static_cast<double>(footnotes.size() - 1 - i), detail::xml_text(footnotes[i]));
+    return out + "</svg>\n";
 }
 
 } // namespace servecap
