@@ -251,8 +251,10 @@ struct Crossing;
 struct Crossings;
 enum class Reachable : std::uint8_t;
 struct Capacity;
+struct CapacityFinding;
 struct BreakEvenRequest;
 struct BreakEven;
+struct DeploymentBreakEven;
 struct Sensitivity;
 
 // cost/money.hpp
@@ -312,6 +314,9 @@ struct Explanation;
 
 // report/page.hpp
 struct PageStyle;
+
+// report/plan_charts.hpp
+struct CostLine;
 
 // report/svg.hpp
 struct ChartPoint;

@@ -539,7 +539,7 @@ TEST_CASE("two deployments: every crossing is a change of sign of the cost curve
 
 namespace {
 
-struct Answer {
+struct CliAnswer {
     int status = -1;
     std::string out;
 
@@ -555,8 +555,8 @@ struct Answer {
     }
 };
 
-Answer run_planner(std::string const& words) {
-    Answer a;
+CliAnswer run_planner(std::string const& words) {
+    CliAnswer a;
     std::FILE* const pipe = popen((std::string{SERVECAP_PLANNER} + " " + words + " 2>&1").c_str(), "r");
     REQUIRE(pipe != nullptr);
     std::array<char, 4096> buffer{};

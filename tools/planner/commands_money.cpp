@@ -284,7 +284,7 @@ Result<std::vector<ApiTariff>> asked_tariffs(Args const& a, Context const& conte
 
 /// The other deployment of --against.
 struct Rival {
-    std::string name;
+    std::string name, model, gpus; ///< "Kimi K3.1 Pro on b300x8", its parts
     BreakEvenRequest request;
     std::vector<std::string> notes;
 };
@@ -317,7 +317,9 @@ Result<Rival> rival_of(Args const& a, Context const& context, BreakEvenRequest c
             return tl::unexpected<Error>{std::move(e)};
         }
         Plan const& p = owned->plan;
-        r.name = fmt::format("{} on {}", p.model->display_name, detail::typed_gpus(p.gpus));
+        r.model = p.model->display_name;
+        r.gpus = detail::typed_gpus(p.gpus);
+        r.name = r.model + " on " + r.gpus;
         auto found = find_capacity(p.speed, p.fit.starts, a.workload.slo_ttft, a.workload.slo_tpot);
         r.request.capacity = std::move(found.capacity);
         r.request.no_capacity_reason = std::move(found.reason);
@@ -683,8 +685,12 @@ Result<int> run_breakeven(Args const& typed) {
             if (marks.empty() && !q.capacity) marks.push_back({b.million_output, b.million_input, 1, true});
         } else {
             against = rival->name;
-            lines[0].name = deployment;
-            lines.push_back(supply_of(rival->name, rival->request));
+            // The title has the whole names; the legend what tells them apart.
+            bool const same_model = owned && owned->plan.model->display_name == rival->model;
+            std::string const here = owned ? detail::typed_gpus(owned->plan.gpus) : std::string{};
+            bool const same_gpus = owned && here == rival->gpus;
+            lines[0].name = same_model && !same_gpus ? here : same_gpus && !same_model ? owned->plan.model->display_name : deployment;
+            lines.push_back(supply_of(same_model && !same_gpus ? rival->gpus : same_gpus && !same_model ? rival->model : rival->name, rival->request));
             marks = duel->crossings.list;
             if (!marks.empty()) first = marks.front().million_output;
             foot = duel->reason + ". ";

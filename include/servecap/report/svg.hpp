@@ -234,11 +234,12 @@ inline std::string svg_chart(Chart const& chart) {
     for (auto const& m : chart.marks) {
         if (!usable(m.x, m.y)) continue;
         double const lift = 10 + 17 * static_cast<double>(lifted++ % 3);
+        bool const left_of = px(m.x) + 8 + 7.2 * static_cast<double>(display_width(m.text)) > width - 8;
         out += fmt::format("<line class=\"mark\" stroke-dasharray=\"4 3\" x1=\"{0:.2f}\" x2=\"{0:.2f}\" y1=\"{1:.2f}\" y2=\"{2:.2f}\"/>"
                            "<circle class=\"ink\" cx=\"{0:.2f}\" cy=\"{1:.2f}\" r=\"4\"/>"
                            "<text class=\"ink halo\" x=\"{3:.2f}\" y=\"{4:.2f}\" text-anchor=\"{5}\">{6}</text>\n",
-                           px(m.x), py(m.y), height - bottom, px(m.x) + (px(m.x) > width * 0.6 ? -8 : 8), std::max(top + 12, py(m.y) - lift),
-                           px(m.x) > width * 0.6 ? "end" : "start", detail::xml_text(m.text));
+                           px(m.x), py(m.y), height - bottom, px(m.x) + (left_of ? -8 : 8), std::max(top + 12, py(m.y) - lift),
+                           left_of ? "end" : "start", detail::xml_text(m.text));
     }
     for (std::size_t i = 0; i < footnotes.size(); ++i)
         out += fmt::format("<text class=\"dim\" font-size=\"11\" x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n", left - 60,
