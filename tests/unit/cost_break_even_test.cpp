@@ -677,6 +677,12 @@ TEST_CASE("planner: spot, commitments, duty, owning, replicas") {
     CHECK(own.says("$20,199.53 a month"));
     CHECK(own.says("$3.46 a GPU-hour around the clock, $6.92 at half the hours"));
     CHECK(own.says("Buying beats renting at $56.79 an hour (given) above 49 % of the hours of a month."));
+    // Without an API renting against buying is an answer all the same.
+    auto const small = run_planner("breakeven --model qwen3-8b --gpu rtx-4090 --buy 1800 --power-kw 0.5 --tariff 0.3 --on-demand 0.74");
+    CHECK(small.status == 0);
+    CHECK(small.says("no API is compared"));
+    CHECK(small.says("Buying beats renting at $0.74 an hour (given) above 36 % of the hours of a month."));
+    CHECK(run_planner("breakeven --model qwen3-8b --gpu rtx-4090").status == 2);
     auto const spare = run_planner(k31 + "--price 49.61 --reserve 1 --peak-to-mean 2 --volume 4000");
     CHECK(spare.says("1 deployment is kept for failure"));
     // 4,000 M output a month at twice the mean need two nodes of 5,448 M, and one to spare: 108,645.90 $.

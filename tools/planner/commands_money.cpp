@@ -572,9 +572,14 @@ Result<int> run_breakeven(Args const& typed) {
     bool const api_asked = !a.api.empty() || a.api_input || a.api_output || a.api_cached || a.api_cache_write;
     if (!rival || api_asked) {
         auto tariffs = asked_tariffs(a, *context, model);
-        if (!tariffs) return tl::unexpected<Error>{tariffs.error()};
-        for (ApiTariff const& t : *tariffs) answers.push_back(break_even(q, t));
-        sensitivity = break_even_sensitivity(q, tariffs->front());
+        // Renting against buying, or what a volume costs, is an answer without an API too.
+        if (!tariffs && (api_asked || (!a.buy_price && !a.volume))) return tl::unexpected<Error>{tariffs.error()};
+        if (!tariffs) {
+            notes.push_back("no API is compared: " + tariffs.error().message);
+        } else {
+            for (ApiTariff const& t : *tariffs) answers.push_back(break_even(q, t));
+            sensitivity = break_even_sensitivity(q, tariffs->front());
+        }
     }
     std::vector<WayToPay> ways;
     if (owned) {
@@ -683,6 +688,8 @@ Result<int> run_breakeven(Args const& typed) {
             foot = fmt::format("Against {}: {}. ", detail::api_text(b.against), b.reason);
             // Without a known capacity the volume is marked all the same, as what it would take.
             if (marks.empty() && !q.capacity) marks.push_back({b.million_output, b.million_input, 1, true});
+        } else if (!rival) {
+            return fail(ErrorCode::bad_usage, "nothing to draw against", "--format svg", "give --api NAME, --api-input and --api-output, or --against MODEL@GPU");
         } else {
             against = rival->name;
             // The title has the whole names; the legend what tells them apart.
@@ -745,9 +752,16 @@ Result<int> run_breakeven(Args const& typed) {
             }
             text += md ? t.markdown() : t.text();
             text += "\n";
+            std::size_t told = 0;
             for (BreakEven const& b : answers) {
+                if (told++ == 3) {
+                    text += noted(fmt::format("{} more: --format csv has the reason of each; --api \"{}/{}\" tells one alone", answers.size() - 3,
+                                              answers[3].against.provider, answers[3].against.model), md);
+                    break;
+                }
                 text += noted(b.against.model + (b.against.provider.empty() ? "" : " of " + b.against.provider) + ": " + b.reason, md);
-                for (std::string const& n : b.notes) text += noted(n, md);
+                for (std::string const& n : b.notes)
+                    if (!n.starts_with("no price of cached input")) text += noted(n, md); // the table says it, and what it does to this traffic
                 if (b.crossings.size() > 1) text += noted(crossings_text(b.crossings, b.more_crossings, "self-hosting", "the API"), md);
             }
         }
@@ -832,7 +846,7 @@ Result<int> run_breakeven(Args const& typed) {
     auto done = emit(a, text);
     if (!done) return tl::unexpected<Error>{done.error()};
     bool const api_no = !answers.empty() && std::all_of(answers.begin(), answers.end(), [](BreakEven const& b) { return b.reachable == Reachable::no; });
-    bool const duel_no = duel && (q.cannot_serve || rival->request.cannot_serve);
+    bool const duel_no = q.cannot_serve || (rival && rival->request.cannot_serve);
     return (answers.empty() ? duel_no : api_no) ? kNo : kAnswered;
 }
 
