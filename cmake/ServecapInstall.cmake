@@ -30,6 +30,22 @@ install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/libservecap-dev"
 if(SERVECAP_TOOLS)
   install(TARGETS planner RUNTIME COMPONENT planner)
   install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/planner" RENAME copyright COMPONENT planner)
+  # The manual page and the completions come from the program itself, so they cannot differ from it.
+  if(NOT CMAKE_CROSSCOMPILING)
+    set(share "${PROJECT_BINARY_DIR}/share")
+    file(MAKE_DIRECTORY "${share}")
+    add_custom_command(OUTPUT "${share}/planner.1" "${share}/planner" "${share}/_planner" "${share}/planner.fish"
+                       COMMAND planner completion man -o "${share}/planner.1"
+                       COMMAND planner completion bash -o "${share}/planner"
+                       COMMAND planner completion zsh -o "${share}/_planner"
+                       COMMAND planner completion fish -o "${share}/planner.fish"
+                       DEPENDS planner VERBATIM)
+    add_custom_target(servecap_planner_share ALL DEPENDS "${share}/planner.1")
+    install(FILES "${share}/planner.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT planner OPTIONAL)
+    install(FILES "${share}/planner" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" COMPONENT planner OPTIONAL)
+    install(FILES "${share}/_planner" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions" COMPONENT planner OPTIONAL)
+    install(FILES "${share}/planner.fish" DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d" COMPONENT planner OPTIONAL)
+  endif()
 endif()
 
 if(PROJECT_IS_TOP_LEVEL)

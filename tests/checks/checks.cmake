@@ -9,3 +9,8 @@ if(SERVECAP_OBJDUMP AND NOT SERVECAP_SANITIZE)
   add_test(NAME check.global_state COMMAND ${CMAKE_COMMAND} -D OBJDUMP=${SERVECAP_OBJDUMP}
            -D PROGRAMS=$<TARGET_FILE:servecap_tests> -P ${checks}/global_state.cmake)
 endif()
+# Every command that the documentation and the program's own help show.
+if(TARGET planner AND NOT SERVECAP_SANITIZE)
+  add_test(NAME check.docs_commands COMMAND ${CMAKE_COMMAND} -D PLANNER=$<TARGET_FILE:planner> -D SOURCE=${PROJECT_SOURCE_DIR}
+           -P ${checks}/docs_commands.cmake)
+endif()

@@ -91,12 +91,13 @@ Result<int> validate_benchmark_rows(Args const& a) {
     how.model = find;
     how.gpus = context->gpus();
     SpeedScores scores;
+    CalibrationRows given; // the scores point into it
     if (a.positional.size() > 1) { // rows from outside are predicted with everything that the catalogue has
         auto coefficients = context->coefficients();
         if (!coefficients) return tl::unexpected<Error>{coefficients.error()};
         how.coefficients = [&](std::int32_t) { return *coefficients; };
-        CalibrationRows const rows = prepare_rows(outside, find, context->gpus(), false);
-        scores = validate_speed(rows, known, how, [](CalibrationRow const&) { return true; });
+        given = prepare_rows(outside, find, context->gpus(), false);
+        scores = validate_speed(given, known, how, [](CalibrationRow const&) { return true; });
     } else { // the catalogue's own: coefficients and evidence of the other groups
         CalibrationRows const teaching = prepare_rows(*catalogue, find, context->gpus(), true);
         auto fit = SpeedFit::make(teaching);

@@ -52,8 +52,15 @@ struct PlanRequest {
 
 namespace detail {
 
-inline bool was_given(std::vector<std::string> const& given, std::string_view flag) {
-    return std::find(given.begin(), given.end(), flag) != given.end();
+/// The user gave one of the flags that a fix sets; a fix can set several ("--max-num-seqs 128 --max-model-len").
+inline bool was_given(std::vector<std::string> const& given, std::string_view flags) {
+    return std::any_of(given.begin(), given.end(), [&](std::string const& g) {
+        for (auto at = flags.find(g); at != std::string_view::npos; at = flags.find(g, at + 1)) {
+            auto const end = at + g.size();
+            if ((at == 0 || flags[at - 1] == ' ') && (end == flags.size() || flags[end] == ' ')) return true;
+        }
+        return false;
+    });
 }
 
 /// The first fix that changes no flag of the user.
