@@ -76,6 +76,9 @@ enum class IndexFormat : std::uint8_t;
 enum class CompressedRecord : std::uint8_t;
 struct KvOptions;
 
+// memory/published.hpp
+struct PublishedCount;
+
 // memory/state.hpp
 struct StateElements;
 struct StateOptions;

@@ -20,6 +20,7 @@
 #include <servecap/catalog/rows.hpp>
 #include <servecap/layout/layout.hpp>
 #include <servecap/memory/kv.hpp>
+#include <servecap/memory/published.hpp>
 #include <servecap/memory/state.hpp>
 #include <servecap/memory/weights.hpp>
 #include <servecap/engine/concept.hpp>

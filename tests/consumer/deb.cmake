@@ -20,6 +20,12 @@ execute_process(COMMAND "${root}/usr/bin/planner" --version OUTPUT_VARIABLE vers
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "planner --version: exit ${status}")
 endif()
+foreach(file share/man/man1/planner.1 share/bash-completion/completions/planner share/zsh/vendor-completions/_planner
+        share/fish/vendor_completions.d/planner.fish)
+  if(NOT EXISTS "${root}/usr/${file}" AND NOT EXISTS "${root}/usr/${file}.gz")
+    message(FATAL_ERROR "the package has no ${file}")
+  endif()
+endforeach()
 execute_process(COMMAND "${root}/usr/bin/planner" list gpus OUTPUT_VARIABLE gpus RESULT_VARIABLE status)
 if(NOT status EQUAL 0 OR NOT gpus MATCHES "b300")
   message(FATAL_ERROR "planner list gpus: exit ${status}\n${gpus}")

@@ -205,6 +205,27 @@ TEST_CASE("import on the command line: rows that validate, wrong kinds that say 
     CHECK(holds(shell("cat " + data + "aiperf_qwen3.6_nvfp4_5090_agent_c16.json | {} import - --gpu rtx-5090 --tp 1 2>/dev/null").text, "rtx-5090,1,1"));
 }
 
+TEST_CASE("published parameter counts agree within 1.5 %, each with what it counts", "[cli]") {
+    using namespace cli_outputs;
+    Output const o = shell("{} list models --check 2>&1");
+    CHECK(o.status == 0);
+    CHECK(holds(o.text, " 0 more than 1.5 % off"));
+    CHECK(holds(o.text, "trunk + MTP")); // GLM-4.5's 358,337,791,296
+}
+
+TEST_CASE("validate: rows of a file, down to the groups that are worst", "[cli]") {
+    using namespace cli_outputs;
+    std::string const rows = std::string{SERVECAP_PLANNER} + ".rows.csv";
+    CHECK(shell("{} import " + std::string{SERVECAP_TEST_DATA} + "/import/gptoss_fp4_h200_tp4_conc64_isl1024_osl1024.json --speculative-method none -o " + rows +
+                " 2>/dev/null")
+              .status == 0);
+    Output const o = shell("{} validate benchmarks " + rows + " 2>&1");
+    CHECK(o.status == 0);
+    CHECK(holds(o.text, "1 rows scored"));
+    CHECK(holds(o.text, "h200-sxm"));
+    std::remove(rows.c_str());
+}
+
 TEST_CASE("output that is cut short, and no colour where it is not wanted", "[cli]") {
     using namespace cli_outputs;
     Output const cut = shell("{} list models 2>&1 | head -1");

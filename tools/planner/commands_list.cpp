@@ -18,6 +18,7 @@
 #include <servecap/io/model_store.hpp>
 #include <servecap/io/plan_json.hpp>
 #include <servecap/memory/kv.hpp>
+#include <servecap/memory/published.hpp>
 #include <servecap/memory/state.hpp>
 #include <servecap/memory/weights.hpp>
 #include <servecap/report/table.hpp>
@@ -90,7 +91,7 @@ Result<int> list_models_command(Args const& a) {
     options.assume = a.assume;
     TextTable t;
     if (a.check)
-        t.column("model", Align::left).column("computed").column("published").column("deviation %").column("config", Align::left);
+        t.column("model", Align::left).column("computed").column("published").column("deviation %").column("counted", Align::left).column("config", Align::left);
     else
         t.column("model", Align::left).column("parameters").column("active").column("layers", Align::left).column("weights GB").column("format", Align::left)
             .column("KV bytes a token").column("state MiB a sequence").column("context").column("config", Align::left);
@@ -106,13 +107,12 @@ Result<int> list_models_command(Args const& a) {
         }
         ++n;
         if (a.check) {
-            if (!m->published_params) continue;
+            auto const counted = published_count(*m);
+            if (!counted) continue;
             ++checked;
-            double const computed = static_cast<double>(total_params(*m).value());
-            double const published = static_cast<double>(m->published_params->value());
-            double const off = (computed / published - 1) * 100;
-            if (std::fabs(off) > 1.5) ++bad;
-            t.row({m->id, params_text(computed), params_text(published), fmt::format("{:+.2f}", off), m->confidence});
+            if (std::fabs(counted->deviation) > 0.015) ++bad;
+            t.row({m->id, params_text(static_cast<double>(counted->computed.value())), params_text(static_cast<double>(m->published_params->value())),
+                   fmt::format("{:+.2f}", counted->deviation * 100), counted->parts, m->confidence});
             continue;
         }
         KvOptions const kv{};
