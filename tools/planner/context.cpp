@@ -27,6 +27,7 @@ Result<std::string> read_file(std::string const& path) {
         if (text.size() > (std::size_t{1} << 30)) return fail(ErrorCode::bad_format, "larger than 1 GiB", path);
     }
     if (std::ferror(file.get()) != 0) return fail(ErrorCode::missing, "reading failed", path);
+    if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3); // a byte order mark says nothing in UTF-8
     return text;
 }
 
