@@ -119,6 +119,8 @@ TEST_CASE("--emit: files with the plan's numbers; a plan that does not start has
                              "- \"--max-num-seqs\"\n      - \"256\""})
         CHECK(holds(compose.text, part));
     CHECK(holds(shell("{} --model qwen3-32b --gpu mi300x --emit k8s 2>&1").text, "amd.com/gpu: 1"));
+    CHECK(holds(shell("{} --model qwen3-32b --gpu h100x2 --engine sglang --emit compose 2>&1").text, "image: \"lmsysorg/sglang:v0."));
+    CHECK(holds(shell("{} --model qwen3.5-9b --gpu rtx-4090 --engine llama.cpp --emit compose 2>&1").text, "\"/app/llama-server\""));
     // Two copies: two services, each with its own GPU and port.
     Output const two = shell("{} --model llama-3.1-8b --gpu h100x2 --layout tp1x2 --emit compose 2>&1");
     CHECK(holds(two.text, "8001:8000"));

@@ -157,7 +157,8 @@ inline Result<DeployNumbers> deploy_numbers(Plan const& p, DeployOptions const& 
     n.gpus = p.layout.gpus_per_replica();
     n.replicas = std::max(1, p.layout.replicas);
     n.nodes = static_cast<std::int32_t>(ceil_div(n.gpus, std::max(1, p.gpus.gpu.node_gpus)));
-    std::string const version = p.planned.version.empty() ? p.fit.rules_version : p.planned.version;
+    std::string version = p.planned.version.empty() ? p.fit.rules_version : p.planned.version;
+    version.erase(0, version.rfind(' ') + 1); // "SGLang 0.5.19"
     auto const add = [&](char const* name, std::string value) {
         if (d::has_option(n.command, name)) return;
         n.command.emplace_back(name);
@@ -174,6 +175,7 @@ inline Result<DeployNumbers> deploy_numbers(Plan const& p, DeployOptions const& 
     case EngineKind::llama_cpp:
         n.image = n.amd ? "ghcr.io/ggml-org/llama.cpp:server-rocm" : "ghcr.io/ggml-org/llama.cpp:server-cuda";
         n.port = 8080;
+        if (n.command.front() == "llama-server" && o.image.empty()) n.command.front() = "/app/llama-server"; // not on the image's path
         break;
     }
     if (n.image.ends_with(":vlatest")) n.image.replace(n.image.size() - 7, 7, "latest");
