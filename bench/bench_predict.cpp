@@ -6,13 +6,9 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <string>
 #include <vector>
-
-#include <benchmark/benchmark.h>
 
 #include <servecap/io/embedded.hpp>
 #include <servecap/io/gpu_store.hpp>
@@ -20,20 +16,7 @@
 #include <servecap/io/rows.hpp>
 #include <servecap/perf/predict.hpp>
 
-#include "targets.hpp"
-
-namespace {
-std::int64_t allocations = 0;
-} // namespace
-
-// Not inlined: the compiler would take the pair for a mismatch.
-[[gnu::noinline]] void* operator new(std::size_t n) {
-    ++allocations;
-    if (void* p = std::malloc(n)) return p;
-    throw std::bad_alloc{};
-}
-[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+#include "harness.hpp"
 
 namespace {
 
@@ -48,16 +31,6 @@ constexpr Deployment kDeployments[] = {{"Kimi-K3", "b300x8", 8},
                                        {"gpt-oss-120b", "h200x8", 8},
                                        {"DeepSeek-V4.1-Flash-1017", "b300x4", 4},
                                        {"Llama-3.3-70B-Instruct", "h200x4", 4}};
-
-// 1,500 dependent 64-bit multiply-adds: four cycles each, 2 microseconds at 3 GHz.
-void calibration(benchmark::State& state) {
-    std::uint64_t x = 88172645463325252u;
-    for (auto _ : state)
-        for (int i = 0; i < 1500; ++i) {
-            x = x * 6364136223846793005u + 1442695040888963407u;
-            benchmark::DoNotOptimize(x);
-        }
-}
 
 /// What a request refers to.
 struct Made {
@@ -100,18 +73,18 @@ int main(int argc, char** argv) {
     for (auto const& m : made) ready.push_back(std::make_unique<PreparedDeployment>(prepare(*m)));
 
     std::int64_t allocated = 0;
-    benchmark::RegisterBenchmark("calibration", calibration)->Repetitions(9)->ReportAggregatesOnly(true);
+    bench::register_calibration(2e-6);
     for (std::size_t i = 0; i < ready.size(); ++i) {
         benchmark::RegisterBenchmark(("prediction/" + made[i]->name).c_str(),
                                      [&, i](benchmark::State& state) {
                                          double users = 1, sum = 0;
-                                         std::int64_t const before = allocations;
+                                         std::int64_t const before = bench::allocations;
                                          for (auto _ : state) {
                                              users = users < 512 ? users + 1.7 : 1;
                                              sum += ready[i]->at(users).output;
                                              benchmark::DoNotOptimize(sum);
                                          }
-                                         allocated += allocations - before;
+                                         allocated += bench::allocations - before;
                                      })
             ->Repetitions(9)
             ->ReportAggregatesOnly(true);
@@ -122,14 +95,7 @@ int main(int argc, char** argv) {
             ->Repetitions(9)
             ->ReportAggregatesOnly(true);
     }
-    std::vector<char*> arguments(argv, argv + argc);
-    std::string interleave = "--benchmark_enable_random_interleaving=true", shortly = "--benchmark_min_time=0.05";
-    arguments.push_back(interleave.data());
-    arguments.push_back(shortly.data());
-    int count = static_cast<int>(arguments.size());
-    benchmark::Initialize(&count, arguments.data());
-    bench::Medians medians;
-    benchmark::RunSpecifiedBenchmarks(&medians);
+    bench::Medians const medians = bench::run(argc, argv);
 
     bench::Targets targets;
     for (auto const& m : made) {

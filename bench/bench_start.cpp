@@ -5,12 +5,8 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
-#include <new>
 #include <string>
 #include <vector>
-
-#include <benchmark/benchmark.h>
 
 #include <servecap/engine/engine.hpp>
 #include <servecap/io/embedded.hpp>
@@ -18,20 +14,7 @@
 #include <servecap/io/model_store.hpp>
 #include <servecap/io/rows.hpp>
 
-#include "targets.hpp"
-
-namespace {
-std::int64_t allocations = 0;
-}
-
-// Not inlined: the compiler would take the pair for a mismatch.
-[[gnu::noinline]] void* operator new(std::size_t n) {
-    ++allocations;
-    if (void* p = std::malloc(n)) return p;
-    throw std::bad_alloc{};
-}
-[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+#include "harness.hpp"
 
 namespace {
 
@@ -43,21 +26,10 @@ struct Deployment {
 constexpr Deployment kDeployments[] = {
     {"Llama-3.1-8B", "h100x1", 1, 1}, {"Kimi-K3.1-Pro", "b300x8", 8, 1}, {"Kimi-K3", "h100x32", 8, 4}, {"DeepSeek-V4.1-Flash", "b300x4", 4, 1}};
 
-// 525 dependent 64-bit multiply-adds: four cycles each, 0.7 microseconds at 3 GHz.
-void calibration(benchmark::State& state) {
-    std::uint64_t x = 88172645463325252u;
-    for (auto _ : state) {
-        for (int i = 0; i < 525; ++i) {
-            x = x * 6364136223846793005u + 1442695040888963407u;
-            benchmark::DoNotOptimize(x);
-        }
-    }
-}
-
 void verdict(benchmark::State& state, servecap::PreparedVllm const& prepared, std::int64_t& allocated) {
     servecap::VllmPoint p = prepared.point;
     std::int64_t i = 0, tokens = 0;
-    std::int64_t const before = allocations;
+    std::int64_t const before = bench::allocations;
     for (auto _ : state) {
         ++i;
         p.seqs = 16 + (i & 1023);
@@ -66,7 +38,7 @@ void verdict(benchmark::State& state, servecap::PreparedVllm const& prepared, st
         tokens += servecap::evaluate_vllm(prepared, p).tokens;
         benchmark::DoNotOptimize(tokens);
     }
-    allocated += allocations - before;
+    allocated += bench::allocations - before;
 }
 
 } // namespace
@@ -92,20 +64,13 @@ int main(int argc, char** argv) {
     }
 
     std::int64_t allocated = 0;
-    benchmark::RegisterBenchmark("calibration", calibration)->Repetitions(9)->ReportAggregatesOnly(true);
+    bench::register_calibration(0.7e-6);
     for (std::size_t i = 0; i < prepared.size(); ++i)
         benchmark::RegisterBenchmark(names[i].c_str(), [&, i](benchmark::State& s) { verdict(s, prepared[i], allocated); })
             ->Repetitions(9)
             ->ReportAggregatesOnly(true);
 
-    std::vector<char*> arguments(argv, argv + argc);
-    std::string interleave = "--benchmark_enable_random_interleaving=true", shortly = "--benchmark_min_time=0.05";
-    arguments.push_back(interleave.data());
-    arguments.push_back(shortly.data());
-    int count = static_cast<int>(arguments.size());
-    benchmark::Initialize(&count, arguments.data());
-    bench::Medians medians;
-    benchmark::RunSpecifiedBenchmarks(&medians);
+    bench::Medians const medians = bench::run(argc, argv);
 
     bench::Targets targets;
     for (std::string const& name : names)

@@ -94,6 +94,7 @@ struct DoctorTerm;
 struct Diagnosis;
 
 // engine/engine.hpp
+struct StartOptions;
 enum class RowMatch : std::uint8_t;
 struct StartJudgement;
 
@@ -205,7 +206,9 @@ struct SpeedRow;
 // perf/evaluate.hpp
 struct SpeedRequest;
 struct ReplicaSpeed;
+class SpeedEvidence;
 class PreparedDeployment;
+struct LoadSpeed;
 
 // perf/queue.hpp
 struct OpenLoop;
@@ -291,11 +294,21 @@ struct SessionCost;
 struct TokenCost;
 struct CostPoint;
 
+// plan/goal.hpp
+struct LatencyLimits;
+
 // plan/layouts.hpp
 struct ChosenLayout;
 
 // plan/make.hpp
 struct PlanRequest;
+
+// plan/mend.hpp
+enum class MendChoice : std::uint8_t;
+struct MendedStart;
+
+// plan/pareto.hpp
+struct PlanAxes;
 
 // plan/plan.hpp
 struct Mend;
@@ -304,9 +317,21 @@ struct PlanSource;
 struct Plan;
 
 // plan/search.hpp
+enum class SearchGoal : std::uint8_t;
+enum class Target : std::uint8_t;
 struct SearchTargets;
+struct SearchOptions;
 struct SearchPoint;
+struct Relaxation;
+struct JudgedLayout;
 struct SearchAnswer;
+
+// plan/sweep.hpp
+struct SweepPoint;
+struct SweepVerdict;
+struct SweepPlan;
+struct SweepShared;
+class SweepReplica;
 
 // report/deploy.hpp
 struct DeployOptions;

@@ -60,10 +60,14 @@
 #include <servecap/cost/rent.hpp>
 #include <servecap/cost/setup.hpp>
 #include <servecap/cost/tokens.hpp>
+#include <servecap/plan/goal.hpp>
 #include <servecap/plan/layouts.hpp>
 #include <servecap/plan/make.hpp>
+#include <servecap/plan/mend.hpp>
+#include <servecap/plan/pareto.hpp>
 #include <servecap/plan/plan.hpp>
 #include <servecap/plan/search.hpp>
+#include <servecap/plan/sweep.hpp>
 #include <servecap/report/deploy.hpp>
 #include <servecap/report/explain.hpp>
 #include <servecap/report/page.hpp>

@@ -387,8 +387,11 @@ void add_common(CLI::App& app, Reader& r, Args& a) {
     r.flag("--force", a.force, "accept an implausible input");
     r.count("--jobs", "threads", 1, 1024, [&a](std::int64_t v) { a.jobs = v; });
     r.flag("--explain", a.explain, "terms in place");
-    r.choice("-f,--format", "form of the result", {"text", "json", "csv", "md", "svg", "prometheus"},
-             [&a](std::size_t i) { a.format = static_cast<OutputFormat>(i); });
+    r.choice("-f,--format", "form of the result; jsonl: every plan of a search, a line each", {"text", "json", "csv", "md", "svg", "prometheus", "jsonl"},
+             [&a](std::size_t i) {
+                 a.json_lines = i == 6;
+                 a.format = a.json_lines ? OutputFormat::json : static_cast<OutputFormat>(i);
+             });
     r.text("-o,--output", a.output, "file instead of standard output");
     r.choice("--color", "colour and bars", {"auto", "always", "never"}, [&a](std::size_t i) { a.color = static_cast<ColorMode>(i); });
 }
@@ -460,9 +463,16 @@ void add_special(Reader& r, Args& a) {
         r.text("--include", a.include, "also GPUs that are announced, legacy");
         r.text("--sort", a.sort, "order of the answer");
         r.text("--columns", a.columns, "columns, separated by commas");
-        r.number("--budget", a.budget_per_hour, "USD an hour at most", 0, 1e9, positive);
+        r.call("--budget", "USD/h", "USD at most: 60/h, 40000/month; a bare number is an hour", [&r, &a](std::string const& v) {
+            auto const slash = v.find('/');
+            std::string const unit = slash == std::string::npos ? "h" : servecap::fold_name(v.substr(slash + 1));
+            double const hours = unit == "h" || unit == "hour" ? 1 : unit == "d" || unit == "day" ? 24 : unit == "month" ? servecap::kHoursPerMonth : 0;
+            if (hours == 0) return r.keep({ErrorCode::bad_value, "'" + v.substr(slash + 1) + "' is no time of a budget", "--budget", "expected 60/h, 1440/day or 40000/month"});
+            auto n = read_number("--budget", v.substr(0, slash), 0, 1e9, "expected a number of USD, as in 60/h");
+            n ? void(a.budget_per_hour = *n / hours) : r.keep(std::move(n.error()));
+        });
         r.number("--max-gpus", a.max_gpus, "GPUs at most", 1, 100000, "expected 1 to 100,000");
-        r.text("--objective", a.objective, "cheapest, fastest, fewest-gpus, context, users");
+        r.text("--objective", a.objective, "cheapest (default), fastest, fewest-gpus, context, users, smallest-gpu, largest-model");
         break;
     case Command::validate:
         r.flag("--given-pool", a.given_pool, "take the stated KV pool as given; score the allocator alone");
@@ -589,6 +599,8 @@ Result<ParsedArgs> parse_args(int argc, char const* const* argv) {
         a.settings.mm_encoder_data_parallel = a.mm_encoder_mode == "data";
         a.given.emplace_back("--mm-encoder-tp-mode");
     }
+    if (a.json_lines && a.command != Command::search)
+        return servecap::fail(ErrorCode::bad_usage, "JSON lines are of planner search alone", "--format", "expected text, json, csv, md or svg");
     if (!a.layout.empty() && (a.tp || a.pp || a.dp || a.ep || a.dcp || a.replicas))
         return servecap::fail(ErrorCode::bad_usage, "--layout and --tp/--pp/--dp/--ep/--dcp/--replicas say the same thing twice", {},
                               "give one of them");

@@ -53,6 +53,7 @@ struct Args {
     std::int64_t jobs = 1;
     bool explain = false;
     OutputFormat format = OutputFormat::text;
+    bool json_lines = false; ///< search: every plan, a line each
     std::string output;
     ColorMode color = ColorMode::automatic;
 

@@ -35,8 +35,15 @@
 
 namespace servecap {
 
+/// What a search spares or keeps when it judges thousands of starts.
+struct StartOptions {
+    std::span<WeightTensor const> tensors{};         ///< weight_tensors(model), made once; empty: made here
+    bool layout_fixes = true;                        ///< also look for other layouts and more GPUs
+    std::optional<PreparedVllm>* prepared = nullptr; ///< where vLLM's prepared deployment is kept
+};
+
 /// The verdict of the engine that is meant, with fixes where it refuses.
-inline StartPlan plan_start(StartRequest const& r) {
+inline StartPlan plan_start(StartRequest const& r, StartOptions const& o = {}) {
     Support const support = engine_support(r.settings.engine, r.model, r.gpus.gpu);
     StartPlan plan;
     if (!support.supported) {
@@ -47,13 +54,14 @@ inline StartPlan plan_start(StartRequest const& r) {
     }
     switch (r.settings.engine) {
     case EngineKind::vllm: {
-        PreparedVllm const d = prepare_vllm(r);
+        PreparedVllm d = o.tensors.empty() ? prepare_vllm(r) : prepare_vllm(r, o.tensors);
         plan = explain_vllm(d, r);
         if (!plan.starts) {
             plan.fixes = vllm_fixes(r, d, plan);
-            if (plan.fixes.empty() || plan.verdict == Verdict::no_kv_memory)
+            if (o.layout_fixes && (plan.fixes.empty() || plan.verdict == Verdict::no_kv_memory))
                 for (Fix& f : vllm_layout_fixes(r)) plan.fixes.push_back(std::move(f));
         }
+        if (o.prepared != nullptr) *o.prepared = std::move(d);
         break;
     }
     case EngineKind::sglang: plan = plan_sglang(r); break;
@@ -246,9 +254,9 @@ inline std::optional<Fix> measured_fix(StartRequest const& r, StartPlan const& r
 } // namespace detail
 
 /// The measured start where one is known, with the blind figure beside it; else the model's own.
-inline StartJudgement judge_start(StartRequest const& r, std::span<StartupRow const> rows) {
+inline StartJudgement judge_start(StartRequest const& r, std::span<StartupRow const> rows, StartOptions const& o = {}) {
     StartJudgement j;
-    StartPlan blind = plan_start(r);
+    StartPlan blind = plan_start(r, o);
     if (blind.verdict == Verdict::unsupported) {
         j.plan = std::move(blind);
         return j;

@@ -111,14 +111,17 @@ struct StartPlan {
     std::vector<std::string> notes;
 };
 
+/// Blocks that one rule takes of the pool for a request of `n` tokens.
+constexpr double blocks_of_rule(PageRule const& r, std::int64_t n) noexcept {
+    std::int64_t const grown = r.window > 0 && n > r.window ? r.window : n;
+    std::int64_t const pages = r.constant + (r.block > 0 ? ceil_div(grown, r.block) : 0);
+    return static_cast<double>(r.copies * pages) * r.weight;
+}
+
 /// Blocks that one request of `n` tokens takes.
 inline double blocks_of_request(StartPlan const& plan, Tokens n) noexcept {
     double sum = 0;
-    for (PageRule const& r : plan.pages_of_request) {
-        std::int64_t const grown = r.window > 0 && n.value() > r.window ? r.window : n.value();
-        std::int64_t const pages = r.constant + (r.block > 0 ? ceil_div(grown, r.block) : 0);
-        sum += static_cast<double>(r.copies * pages) * r.weight;
-    }
+    for (PageRule const& r : plan.pages_of_request) sum += blocks_of_rule(r, n.value());
     return sum;
 }
 

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,6 +53,7 @@ struct VllmPoint {
     std::optional<std::int64_t> pool;        ///< bytes: the pool of every rank is given and not worked out
     std::optional<std::int64_t> logged_pool; ///< bytes: the pool that the first rank's log prints; other stages differ from it
     std::int64_t blocks = -1;      ///< >= 0: --num-gpu-blocks-override
+    double extra = 0;              ///< bytes taken besides what the memory model says (less, if negative)
 };
 
 /// The verdict of one point; plain numbers.
@@ -81,6 +83,7 @@ struct PreparedVllm {
     bool profile_checks_slots = false; ///< the runner checks slots against its temporary pool of `capture` blocks
     std::int64_t draft_tokens = 0;
     std::int64_t max_context = 0;
+    std::int64_t memory_len = 0;   ///< max_model_len that the memory model was made for
     // for the explained form
     Bytes weights_total{}, host{};
     KvFormat kv_format = KvFormat::bf16;
@@ -123,7 +126,7 @@ inline VllmOutcome evaluate_vllm(PreparedVllm const& d, VllmPoint const& p) noex
             return o;
         }
     }
-    double const taken = mem.activation + mem.non_torch + (d.memory.subtracts_graphs ? mem.graphs : 0.0);
+    double const taken = mem.activation + mem.non_torch + (d.memory.subtracts_graphs ? mem.graphs : 0.0) + p.extra;
     o.blocks = std::numeric_limits<std::int64_t>::max();
     std::int64_t check = std::numeric_limits<std::int64_t>::max(); // blocks that one full-length request may take
     bool any = false;
@@ -187,6 +190,42 @@ inline VllmOutcome evaluate_vllm(PreparedVllm const& d, VllmPoint const& p) noex
         if (p.seqs > o.blocks || p.seqs > profiled_slots) o.verdict = Verdict::state_slots_too_few;
     }
     return o;
+}
+
+namespace detail {
+
+/// What one request takes of a group of caches while `flight` tokens are being computed.
+inline PageRule vllm_page_rule(PreparedVllm const& d, CacheGroup const& g, std::int64_t flight) noexcept {
+    PageRule rule;
+    rule.copies = g.copies;
+    rule.weight = d.cache.weighted ? g.widest / d.cache.groups.front().widest : 1.0;
+    switch (g.kind) {
+    case CacheKind::full: rule.block = g.block.value() * d.cache.dcp; break;
+    case CacheKind::window: rule = {g.block.value(), g.window - 1 + flight, 1, g.copies, rule.weight}; break;
+    case CacheKind::chunk: rule = {g.block.value(), g.window + flight, 0, g.copies, rule.weight}; break;
+    case CacheKind::recurrent:
+        rule.constant = d.cache.recurrent_pages;
+        rule.block = d.cache.recurrent_by_blocks ? g.block.value() : 0;
+        break;
+    case CacheKind::ring: rule.constant = 1; break;
+    }
+    return rule;
+}
+
+} // namespace detail
+
+/// Requests of `tokens` tokens that the pool of one engine holds at once at the outcome `o` of `p`: what
+/// requests_with_room() counts on the explained plan, without making one.
+inline std::int64_t vllm_room(PreparedVllm const& d, VllmPoint const& p, VllmOutcome const& o, std::int64_t tokens) noexcept {
+    if (d.cache.groups.empty()) { // no rules of pages: bytes
+        std::int64_t const each = d.kv_per_token.value() * tokens + d.fixed_per_sequence.value() + d.state_per_sequence.value();
+        std::int64_t const n = each > 0 ? o.pool / each : 0;
+        return d.cache.recurrent ? std::min(n, o.blocks) : n;
+    }
+    std::int64_t const flight = d.in_flight(p.batched);
+    double each = 0;
+    for (CacheGroup const& g : d.cache.groups) each += blocks_of_rule(detail::vllm_page_rule(d, g, flight), tokens);
+    return each > 0 ? static_cast<std::int64_t>(static_cast<double>(o.blocks) / each) : 0;
 }
 
 namespace detail {
@@ -326,9 +365,17 @@ inline std::int64_t vllm_capture_default(std::int64_t seqs, std::int64_t draft_t
     return std::min(2 * seqs * (1 + draft_tokens), most);
 }
 
+/// Memory that is free when the engine looks: CUDA context and, with several ranks, communicators are there before (H100: 0.51 GiB
+/// alone, 1.55 of four; the least that was seen is taken, so that a start is not refused for it).
+inline Bytes vllm_free_memory(Gpu const& gpu, Layout const& layout) {
+    double const ranks = static_cast<double>(layout.gpus_per_replica());
+    return gpu.visible - gib(gpu.vendor == GpuVendor::amd ? 0.35 : 0.45 + 0.2 * std::log2(std::max(ranks, 1.0)));
+}
+
 /// Works out once what the batch sizes, the length and the utilization do not change.
 /// The model is taken as it is loaded: another weights dtype is applied to it before.
-inline PreparedVllm prepare_vllm(StartRequest const& r) {
+/// `tensors` are weight_tensors(model); a search makes them once.
+inline PreparedVllm prepare_vllm(StartRequest const& r, std::span<WeightTensor const> tensors) {
     PreparedVllm d;
     Model const& m = r.model;
     Gpu const& gpu = r.gpus.gpu;
@@ -340,10 +387,7 @@ inline PreparedVllm prepare_vllm(StartRequest const& r) {
     d.draft_tokens = s.speculative_tokens;
     d.max_context = m.max_context.value();
     d.visible = gpu.visible.value();
-    double const ranks = static_cast<double>(r.layout.gpus_per_replica());
-    // CUDA context and, with several ranks, communicators are there before the engine looks (H100: 0.51 GiB alone, 1.55 of four; the least that
-    // was seen is taken, so that a start is not refused for it).
-    d.free = d.visible - gib(gpu.vendor == GpuVendor::amd ? 0.35 : 0.45 + 0.2 * std::log2(std::max(ranks, 1.0))).value();
+    d.free = vllm_free_memory(gpu, r.layout).value();
     if (d.rules.version.guessed && parse_vllm_version(s.version, r.date).minor > kNewestVllmMinor)
         d.notes.push_back("rules of 0." + std::to_string(kNewestVllmMinor) + " were used: " + s.version + " is newer than what is modelled");
 
@@ -452,13 +496,14 @@ inline PreparedVllm prepare_vllm(StartRequest const& r) {
     Layout as_loaded = r.layout;
     if (m.model_type == "glm5_next" && r.layout.tp == 3) as_loaded.ep = true; // expert widths do not divide by 3: whole experts
     for (int stage = 0; stage < d.pp; ++stage) {
-        RankWeights const w = rank_weights(m, as_loaded, wo, stage);
+        RankWeights const w = rank_weights(m, tensors, as_loaded, wo, stage);
         d.stage_weights.push_back(w.total.value());
         d.weights_total += w.total * r.layout.tp * r.layout.dp;
         d.host += w.host * r.layout.tp;
     }
     std::int64_t const longest = s.max_model_len && s.max_model_len->value() > 0 ? s.max_model_len->value() : m.max_context.value();
     d.memory = vllm_memory_model(m, r.gpus, r.layout, d.rules, wo.vision, longest);
+    d.memory_len = longest;
     // a drafter of its own is not in the card: its weights and caches are about a twentieth of the model's
     if (s.speculative_tokens > 0 && !o.draft_cached && !o.drafter)
         d.memory.sd_constant = std::hypot(d.memory.sd_constant, 0.05 * static_cast<double>(*std::max_element(d.stage_weights.begin(), d.stage_weights.end())));
@@ -486,6 +531,8 @@ inline PreparedVllm prepare_vllm(StartRequest const& r) {
     if (s.num_gpu_blocks_override) p.blocks = *s.num_gpu_blocks_override;
     return d;
 }
+
+inline PreparedVllm prepare_vllm(StartRequest const& r) { return prepare_vllm(r, weight_tensors(r.model)); }
 
 namespace detail {
 
@@ -561,22 +608,7 @@ inline StartPlan explain_vllm(PreparedVllm const& d, StartRequest const& r) {
     plan.max_batched_tokens = Tokens{p.batched};
     plan.rules_version = to_string(d.rules.version);
     std::int64_t const flight = d.in_flight(p.batched);
-    for (CacheGroup const& g : d.cache.groups) {
-        PageRule rule;
-        rule.copies = g.copies;
-        rule.weight = d.cache.weighted ? g.widest / d.cache.groups.front().widest : 1.0;
-        switch (g.kind) {
-        case CacheKind::full: rule.block = g.block.value() * d.cache.dcp; break;
-        case CacheKind::window: rule = {g.block.value(), g.window - 1 + flight, 1, g.copies, rule.weight}; break;
-        case CacheKind::chunk: rule = {g.block.value(), g.window + flight, 0, g.copies, rule.weight}; break;
-        case CacheKind::recurrent:
-            rule.constant = d.cache.recurrent_pages;
-            rule.block = d.cache.recurrent_by_blocks ? g.block.value() : 0;
-            break;
-        case CacheKind::ring: rule.constant = 1; break;
-        }
-        plan.pages_of_request.push_back(rule);
-    }
+    for (CacheGroup const& g : d.cache.groups) plan.pages_of_request.push_back(detail::vllm_page_rule(d, g, flight));
     plan.notes = d.notes;
     plan.risks = d.risks;
     if (d.cache.recurrent) plan.state_slots = o.blocks;

@@ -55,6 +55,7 @@ struct VllmMemoryModel {
     double logit_bytes_per_seq = 0;   ///< sampler, a sequence
     double state_bytes_per_seq = 0;   ///< buffers of state kernels, a sequence
     double constant = 0;              ///< towers, workspaces
+    double constant_per_len = 0;      ///< of `constant`: a token of max_model_len
     double non_torch = 0;
     double graph_constant = 0;
     double bytes_per_piecewise_graph = 0;
@@ -203,7 +204,8 @@ inline VllmMemoryModel vllm_memory_model(Model const& m, GpuSet const& gpus, Lay
     if (kda_state > 0 && m.model_type == "kimi_k3") out.state_bytes_per_seq = 2.0 * kda_state; // FlashKDA: two states a sequence
     constexpr double kGib = 1073741824.0;
     // Sparse MLA gathers rows into a workspace of five requests of max_model_len in 16 bits (public source).
-    if (sparse_latent && !recurrent) out.constant += 5.0 * 1152.0 * static_cast<double>(max_len);
+    if (sparse_latent && !recurrent) out.constant_per_len = 5.0 * 1152.0;
+    out.constant += out.constant_per_len * static_cast<double>(max_len);
     // Towers whose images grow with the batch (patches of 2 x 2 make a token) are profiled with one of max_num_batched_tokens:
     // queries, keys, values and the widest layer of four patches. Towers of fixed tiles take about 0.1 GiB.
     double tower_hidden = 0, tower_width = 0;

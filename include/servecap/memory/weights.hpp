@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -628,7 +629,7 @@ inline Bytes rank_bytes(WeightTensor const& t, Layout const& l, WeightOptions co
 }
 
 /// Scales each class by what the checkpoint's own headers say it has. Exact where a class has one format.
-inline void scale_to_exact(Model const& m, std::vector<WeightTensor> const& tensors, RankWeights& w) {
+inline void scale_to_exact(Model const& m, std::span<WeightTensor const> tensors, RankWeights& w) {
     std::array<std::int64_t, kTensorClasses> stored{}, exact{};
     for (WeightTensor const& t : tensors) stored[static_cast<std::size_t>(t.cls)] += bytes_of(t).value();
     for (auto const& [cls, bytes] : m.exact_bytes) exact[static_cast<std::size_t>(cls)] += bytes.value();
@@ -649,8 +650,8 @@ inline void scale_to_exact(Model const& m, std::vector<WeightTensor> const& tens
 
 /// Bytes of the weights on one rank of `stage`; -1: of the fullest stage.
 /// Formula and shard rules: the title of this file. Parts that are not loaded (options) are left out.
-inline RankWeights rank_weights(Model const& m, Layout const& l, WeightOptions const& o = {}, int stage = -1) {
-    auto const tensors = weight_tensors(m);
+/// `tensors` are weight_tensors(m).
+inline RankWeights rank_weights(Model const& m, std::span<WeightTensor const> tensors, Layout const& l, WeightOptions const& o = {}, int stage = -1) {
     auto const stages = pipeline_stages(static_cast<std::int32_t>(m.layers.size()), l.pp);
     auto const of_stage = [&](std::size_t p) {
         RankWeights w;
@@ -716,6 +717,10 @@ inline RankWeights rank_weights(Model const& m, Layout const& l, WeightOptions c
         if (p == 0 || w.total > fullest.total) fullest = w;
     }
     return fullest;
+}
+
+inline RankWeights rank_weights(Model const& m, Layout const& l, WeightOptions const& o = {}, int stage = -1) {
+    return rank_weights(m, weight_tensors(m), l, o, stage);
 }
 
 } // namespace servecap

@@ -18,6 +18,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -33,6 +35,7 @@
 #include <servecap/engine/settings.hpp>
 #include <servecap/engine/verdict.hpp>
 #include <servecap/layout/layout.hpp>
+#include <servecap/memory/weights.hpp>
 #include <servecap/perf/coefficients.hpp>
 #include <servecap/perf/deployment.hpp>
 #include <servecap/perf/residual.hpp>
@@ -147,34 +150,210 @@ inline bool same_precision(std::string_view row, std::string_view asked) noexcep
     return mixed && experts(row) == experts(asked);
 }
 
-/// A deployment made ready: one prediction costs about a microsecond and allocates nothing.
-class PreparedDeployment {
+/// How the KV cache of a deployment is taken: as named, else what measured rows of such checkpoints run with.
+inline PrepareOptions kv_options(EngineSettings const& s, Model const& loaded) {
+    PrepareOptions o;
+    bool const quantised = loaded.quant.label != "bf16" && loaded.quant.label != "fp16";
+    o.kv = quantised ? KvFormat::fp8 : KvFormat::bf16;
+    if (s.kv_cache_dtype) {
+        std::string const k = fold_name(*s.kv_cache_dtype);
+        if (k == "bf16" || k == "bfloat16")
+            o.kv = KvFormat::bf16;
+        else if (k == "fp16" || k == "float16")
+            o.kv = KvFormat::fp16;
+        else if (k.find("nvfp4") != std::string::npos)
+            o.kv = KvFormat::nvfp4;
+        else if (k.find("fp8") != std::string::npos)
+            o.kv = KvFormat::fp8;
+    }
+    return o;
+}
+
+/// What rows teach about a model with one engine, weights dtype and speculation, whatever the GPU and the layout: a sweep
+/// makes it once and shares it between its deployments (teach_all() first where threads share it).
+class SpeedEvidence {
 public:
-    explicit PreparedDeployment(SpeedRequest const& r)
-        : isl_{static_cast<double>(r.workload.isl.value())}, osl_{std::max(1.0, static_cast<double>(r.workload.osl.value()))},
-          cache_hit_{std::clamp(r.workload.cache_hit, 0.0, 1.0)} {
-        CoefficientTable const table{r.coefficients};
-        layout_ = r.layout;
-        replicas_ = std::max<std::int32_t>(1, layout_.replicas);
-        layout_.replicas = 1;
-        std::string const label = weights_label(r.model, r.settings);
-        Model const loaded = model_as(r.model, label);
+    /// The residuals of one row.
+    struct Taught {
+        bool known = false, tpot = false, ttft = false;
+        ResidualRow of_tpot, of_ttft;
+    };
+
+    explicit SpeedEvidence(SpeedRequest const& r)
+        : model_{&r.model}, known_gpus_{r.known_gpus}, own_gpu_{r.gpus.gpu}, table_{r.coefficients},
+          loaded_{model_as(r.model, weights_label(r.model, r.settings))}, tensors_{weight_tensors(loaded_)} {
         id_.shape = shape_signature(r.model);
         id_.model =
             short_model_name(r.row_models.empty() ? std::string_view{r.model.id} : std::string_view{r.row_models.front()});
         id_.layer_class = layer_class(r.model);
+        id_.engine = row_engine_name(r);
+        id_.precision = loaded_.quant.label;
+        if (r.settings.speculative_tokens > 0)
+            id_.speculation = r.settings.speculative_method.empty() ? "mtp" : fold_name(r.settings.speculative_method);
+        collect_rows(r);
+        if (matching_label_) id_.precision = *matching_label_;
+        taught_.resize(rows_.size());
+        sites_.reserve(rows_.size());
+        for (SpeedRow const& s : rows_) sites_.push_back(residual_site(s));
+    }
+
+    /// The identity of a deployment on no GPU in particular.
+    [[nodiscard]] SpeedIdentity const& identity() const noexcept { return id_; }
+    [[nodiscard]] Model const& loaded() const noexcept { return loaded_; }
+    [[nodiscard]] std::vector<WeightTensor> const& tensors() const noexcept { return tensors_; }
+    [[nodiscard]] CoefficientTable const& table() const noexcept { return table_; }
+    [[nodiscard]] std::vector<SpeedRow> const& rows() const noexcept { return rows_; }
+    [[nodiscard]] ResidualSite const& site(std::size_t i) const noexcept { return sites_[i]; }
+
+    /// Works every row out; after that the object is only read.
+    void teach_all() {
+        for (std::size_t i = 0; i < rows_.size(); ++i) teach(i);
+    }
+    [[nodiscard]] Taught const& taught(std::size_t i) const noexcept { return taught_[i]; }
+
+    /// The residuals of row `i`, worked out on the first call.
+    Taught const& teach(std::size_t i) {
+        Taught& t = taught_[i];
+        if (t.known) return t;
+        t.known = true;
+        SpeedRow const& s = rows_[i];
+        PreparedSpeed const* p = nullptr;
+        Made const* alike = nullptr;
+        for (Made const& m : made_) {
+            if (m.gpu != s.id.gpu || m.precision != s.id.precision || m.layout != s.layout) continue;
+            alike = &m;
+            if (m.engine == s.id.engine && m.method == s.id.speculation && m.synchronous == s.synchronous &&
+                m.median == s.median_ttft) {
+                p = &m.speed;
+                break;
+            }
+        }
+        if (p == nullptr) {
+            PreparedSpeed fresh;
+            if (alike != nullptr) {
+                fresh = alike->speed;
+            } else {
+                Gpu const* g = gpu_of(s.id.gpu);
+                if (g == nullptr) return t;
+                GpuSet set{*g, s.layout.gpus_per_replica(), 1};
+                if (same_precision(s.id.precision, id_.precision)) {
+                    fresh = prepare_speed(loaded_, tensors_, s.layout, set, kv_options({}, loaded_));
+                } else {
+                    Model const other = model_as(*model_, s.id.precision);
+                    fresh = prepare_speed(other, s.layout, set, kv_options({}, other));
+                }
+            }
+            CoefContext const context{s.id, s.layout.dp > 1, s.layout.ep, s.synchronous, s.median_ttft};
+            set_coefs(fresh, resolve_coefs(table_, context));
+            made_.push_back({s.id.gpu, s.id.precision, s.id.engine, s.id.speculation, s.layout, s.synchronous, s.median_ttft,
+                             std::move(fresh)});
+            p = &made_.back().speed;
+        }
+        PreparedSpeed const& q = *p;
+        StepLoad l;
+        l.batch = s.batch;
+        l.isl = s.isl;
+        l.osl = s.osl;
+        l.context = s.isl + s.osl / 2;
+        l.years = s.years;
+        l.capture = s.capture;
+        if (!s.id.speculation.empty()) add_speculation(l, s.id.speculation, drafts_of(s), q.factor);
+        double const token = token_time(q, l, step_times(q, l), q.factor);
+        double const extra = s.queued ? 0.15 : 0.0;
+        if (s.tpot > 0) {
+            t.tpot = true;
+            t.of_tpot = {sites_[i], std::log(s.tpot / token), std::max(extra, s.tpot_derived ? 0.07 : 0.0)};
+        }
+        if (s.ttft > 0 && !s.ttft_derived && !s.queued) {
+            double const first = first_token_time(q, l, s.concurrency, (s.tpot > 0 ? s.tpot : token) * l.tokens_a_step, q.factor);
+            t.ttft = true;
+            t.of_ttft = {sites_[i], std::log(s.ttft / first), 0.0};
+        }
+        return t;
+    }
+
+private:
+    struct Made { // rows of one deployment share physics and coefficients
+        std::string gpu, precision, engine, method;
+        Layout layout;
+        bool synchronous = false, median = false;
+        PreparedSpeed speed;
+    };
+
+    /// Rows of this model, and of models of the same shape, that may teach.
+    void collect_rows(SpeedRequest const& r) {
+        for (BenchmarkRow const& b : r.rows) {
+            if (!b.origin.user && !may_calibrate(b)) continue;
+            std::string const name = short_model_name(b.model);
+            bool own = name == id_.model;
+            for (std::string const& known : r.row_models) own = own || name == short_model_name(known);
+            if (!own) {
+                auto const* shape = table_.find("shape." + name);
+                if (shape == nullptr || static_cast<std::uint32_t>(shape->value) != id_.shape) continue;
+            }
+            auto s = speed_row(b);
+            if (!s) continue;
+            if (own) s->id.model = id_.model;
+            s->id.shape = id_.shape;
+            s->id.layer_class = id_.layer_class;
+            Gpu const* g = gpu_of(b.gpu);
+            if (g == nullptr) continue;
+            s->id.family = architecture_family(*g);
+            if (s->id.precision.empty()) s->id.precision = id_.precision;
+            if (own && !matching_label_ && same_precision(s->id.precision, id_.precision)) matching_label_ = s->id.precision;
+            rows_.push_back(*std::move(s));
+        }
+    }
+    [[nodiscard]] Gpu const* gpu_of(std::string_view id) const noexcept {
+        if (own_gpu_.id == id) return &own_gpu_;
+        for (Gpu const& g : known_gpus_)
+            if (g.id == id) return &g;
+        return nullptr;
+    }
+
+    Model const* model_;
+    std::span<Gpu const> known_gpus_;
+    Gpu own_gpu_;
+    CoefficientTable table_;
+    Model loaded_;
+    std::vector<WeightTensor> tensors_;
+    SpeedIdentity id_;
+    std::optional<std::string> matching_label_;
+    std::vector<SpeedRow> rows_;
+    std::vector<ResidualSite> sites_;
+    std::vector<Taught> taught_;
+    std::deque<Made> made_; // its elements stay where they are
+};
+
+/// A deployment made ready: one prediction costs about a microsecond and allocates nothing.
+class PreparedDeployment {
+public:
+    explicit PreparedDeployment(SpeedRequest const& r) : PreparedDeployment{r, std::make_shared<SpeedEvidence>(r)} {}
+
+    /// With evidence of the same model, engine, weights dtype and speculation. Rows are worked out as they are needed.
+    PreparedDeployment(SpeedRequest const& r, std::shared_ptr<SpeedEvidence> const& evidence)
+        : PreparedDeployment{r, evidence, [&](std::size_t i) -> SpeedEvidence::Taught const& { return evidence->teach(i); }} {}
+
+    /// With evidence that has worked every row out: it is only read, so that threads may share it.
+    PreparedDeployment(SpeedRequest const& r, std::shared_ptr<SpeedEvidence const> evidence)
+        : PreparedDeployment{r, evidence, [&e = *evidence](std::size_t i) -> SpeedEvidence::Taught const& { return e.taught(i); }} {}
+
+private:
+    template <class Teach>
+    PreparedDeployment(SpeedRequest const& r, std::shared_ptr<SpeedEvidence const> evidence, Teach&& teach)
+        : isl_{static_cast<double>(r.workload.isl.value())}, osl_{std::max(1.0, static_cast<double>(r.workload.osl.value()))},
+          cache_hit_{std::clamp(r.workload.cache_hit, 0.0, 1.0)}, evidence_{std::move(evidence)} {
+        CoefficientTable const& table = evidence_->table();
+        layout_ = r.layout;
+        replicas_ = std::max<std::int32_t>(1, layout_.replicas);
+        layout_.replicas = 1;
+        Model const& loaded = evidence_->loaded();
+        id_ = evidence_->identity();
         id_.gpu = r.gpus.gpu.id;
         id_.family = architecture_family(r.gpus.gpu);
-        id_.engine = row_engine_name(r);
-        id_.precision = loaded.quant.label;
         drafts_ = r.settings.speculative_tokens;
         if (r.settings.max_cudagraph_capture_size) capture_ = static_cast<double>(r.settings.max_cudagraph_capture_size->value());
-        if (drafts_ > 0)
-            id_.speculation = r.settings.speculative_method.empty() ? "mtp" : fold_name(r.settings.speculative_method);
-
-        collect_rows(r, table);
-        if (matching_label_) id_.precision = *matching_label_;
-        physics_ = prepare_speed(loaded, layout_, r.gpus, kv_options(r.settings, loaded));
+        physics_ = prepare_speed(loaded, evidence_->tensors(), layout_, r.gpus, kv_options(r.settings, loaded));
         CoefContext const context{id_, layout_.dp > 1, layout_.ep, false, false};
         set_coefs(physics_, resolve_coefs(table, context));
         years_ = r.date.empty() ? kPredictionYears : years_since_reference(r.date).value_or(0.0);
@@ -183,7 +362,8 @@ public:
         site_.log_users = std::log(16.0);
         site_.log_isl = std::log(std::max(1.0, isl_));
         site_.log_osl = std::log(osl_);
-        learn(r, loaded, table);
+        survey();
+        learn(teach);
         coefficient_widths();
         auto const scale = [&](std::string const& name) {
             // Only wider: few groups of a kind that happen to fit well are no reason for more trust.
@@ -203,15 +383,20 @@ public:
         }
     }
 
+public:
+
     [[nodiscard]] PreparedSpeed const& physics() const noexcept { return physics_; }
     [[nodiscard]] SpeedIdentity const& identity() const noexcept { return id_; }
     [[nodiscard]] std::int32_t replicas() const noexcept { return replicas_; }
     [[nodiscard]] double slots() const noexcept { return slots_; } ///< requests that one replica runs at once
     [[nodiscard]] BoundBy slots_bound() const noexcept { return slots_bound_; }
-    [[nodiscard]] std::vector<SpeedRow> const& rows() const noexcept { return rows_; }
+    [[nodiscard]] std::vector<SpeedRow> const& rows() const noexcept { return evidence_->rows(); }
+    [[nodiscard]] std::vector<SpeedRow const*> const& own_rows() const noexcept { return own_; } ///< of the same deployment
     [[nodiscard]] LocalResidual const& tpot_residual() const noexcept { return tpot_; }
     [[nodiscard]] LocalResidual const& ttft_residual() const noexcept { return ttft_; }
     [[nodiscard]] bool fitted() const noexcept { return physics_.coefs.fitted; }
+    [[nodiscard]] double isl() const noexcept { return isl_; } ///< tokens of a request's prompt
+    [[nodiscard]] double osl() const noexcept { return osl_; } ///< tokens of its answer, at least 1
 
     /// The load that `batch` running requests are.
     [[nodiscard]] StepLoad load(double batch) const noexcept {
@@ -227,11 +412,14 @@ public:
     }
 
     /// Speed of one replica with `users` users of its own.
-    [[nodiscard]] ReplicaSpeed at(double users) const noexcept {
+    [[nodiscard]] ReplicaSpeed at(double users) const noexcept { return at(users, slots_); }
+
+    /// The same where the replica runs `slots` requests at once (a sweep over max-num-seqs or lengths of the context).
+    [[nodiscard]] ReplicaSpeed at(double users, double slots) const noexcept {
         ReplicaSpeed s;
         s.users = std::max(1.0, users);
-        s.resident = std::min(s.users, slots_);
-        s.queued = s.users > slots_;
+        s.resident = std::min(s.users, slots);
+        s.queued = s.users > slots;
         double const log_users = std::log(s.resident);
         ResidualGuess const gt = guess(tpot_grid_, log_users), gf = guess(ttft_grid_, log_users);
         double const up_t = std::exp(gt.mean), up_f = std::exp(gf.mean);
@@ -275,39 +463,20 @@ public:
     /// The nearest row of the same deployment at this load, if one was measured there.
     [[nodiscard]] SpeedRow const* measured(double users) const noexcept {
         SpeedRow const* best = nullptr;
-        for (SpeedRow const& s : rows_) {
-            if (!same_deployment(s) || std::fabs(s.concurrency - users) > 0.02 * users) continue;
-            if (!same_lengths(s) || cache_hit_ > 0) continue;
-            if (best == nullptr || prefer(s, *best)) best = &s;
+        if (cache_hit_ > 0) return nullptr;
+        for (SpeedRow const* s : own_) {
+            if (std::fabs(s->concurrency - users) > 0.02 * users || !same_lengths(*s)) continue;
+            if (best == nullptr || prefer(*s, *best)) best = s;
         }
         return best;
     }
 
     /// Rows of the same deployment enclose the load (or touch it within a third) at lengths within a factor of 1.5.
-    [[nodiscard]] bool enclosed(double users) const noexcept {
-        bool below = false, above = false;
-        for (SpeedRow const& s : rows_) {
-            if (!same_deployment(s) || !near_lengths(s)) continue;
-            if (s.concurrency <= users * 1.34) below = true;
-            if (s.concurrency >= users / 1.34) above = true;
-        }
-        return below && above;
-    }
+    [[nodiscard]] bool enclosed(double users) const noexcept { return near_least_ <= users * 1.34 && near_most_ >= users / 1.34; }
 
     /// The load lies beyond ten times what rows of this model (or any row, without them) cover.
     [[nodiscard]] bool extrapolated(double users) const noexcept {
-        double most_users = 0, most_isl = 0, most_osl = 0;
-        for (SpeedRow const& s : rows_) {
-            most_users = std::max(most_users, s.concurrency);
-            most_isl = std::max(most_isl, s.isl);
-            most_osl = std::max(most_osl, s.osl);
-        }
-        if (rows_.empty()) {
-            most_users = 512;
-            most_isl = 8192;
-            most_osl = 8192;
-        }
-        return users > 10 * most_users || isl_ > 10 * most_isl || osl_ > 10 * most_osl;
+        return users > 10 * most_users_ || isl_ > 10 * most_isl_ || osl_ > 10 * most_osl_;
     }
 
     [[nodiscard]] bool same_deployment(SpeedRow const& s) const noexcept {
@@ -331,53 +500,22 @@ private:
         if ((a.output > 0) != (b.output > 0)) return a.output > 0;
         return a.row->date > b.row->date;
     }
-    static PrepareOptions kv_options(EngineSettings const& s, Model const& loaded) {
-        PrepareOptions o;
-        bool const quantised = loaded.quant.label != "bf16" && loaded.quant.label != "fp16";
-        o.kv = quantised ? KvFormat::fp8 : KvFormat::bf16; // what measured rows of such checkpoints run with
-        if (s.kv_cache_dtype) {
-            std::string const k = fold_name(*s.kv_cache_dtype);
-            if (k == "bf16" || k == "bfloat16")
-                o.kv = KvFormat::bf16;
-            else if (k == "fp16" || k == "float16")
-                o.kv = KvFormat::fp16;
-            else if (k.find("nvfp4") != std::string::npos)
-                o.kv = KvFormat::nvfp4;
-            else if (k.find("fp8") != std::string::npos)
-                o.kv = KvFormat::fp8;
+    /// What does not depend on the load: rows of the same deployment, and how far rows reach.
+    void survey() {
+        for (SpeedRow const& s : rows()) {
+            most_users_ = std::max(most_users_, s.concurrency);
+            most_isl_ = std::max(most_isl_, s.isl);
+            most_osl_ = std::max(most_osl_, s.osl);
+            if (!same_deployment(s)) continue;
+            own_.push_back(&s);
+            if (!near_lengths(s)) continue;
+            near_least_ = std::min(near_least_, s.concurrency);
+            near_most_ = std::max(near_most_, s.concurrency);
         }
-        return o;
-    }
-
-    /// Rows of this model, and of models of the same shape, that may teach.
-    void collect_rows(SpeedRequest const& r, CoefficientTable const& table) {
-        for (BenchmarkRow const& b : r.rows) {
-            if (!b.origin.user && !may_calibrate(b)) continue;
-            std::string const name = short_model_name(b.model);
-            bool own = name == id_.model;
-            for (std::string const& known : r.row_models) own = own || name == short_model_name(known);
-            if (!own) {
-                auto const* shape = table.find("shape." + name);
-                if (shape == nullptr || static_cast<std::uint32_t>(shape->value) != id_.shape) continue;
-            }
-            auto s = speed_row(b);
-            if (!s) continue;
-            if (own) s->id.model = id_.model;
-            s->id.shape = id_.shape;
-            s->id.layer_class = id_.layer_class;
-            Gpu const* g = gpu_of(r, b.gpu);
-            if (g == nullptr) continue;
-            s->id.family = architecture_family(*g);
-            if (s->id.precision.empty()) s->id.precision = id_.precision;
-            if (own && !matching_label_ && same_precision(s->id.precision, id_.precision)) matching_label_ = s->id.precision;
-            rows_.push_back(*std::move(s));
+        if (rows().empty()) {
+            most_users_ = 512;
+            most_isl_ = most_osl_ = 8192;
         }
-    }
-    static Gpu const* gpu_of(SpeedRequest const& r, std::string_view id) noexcept {
-        if (r.gpus.gpu.id == id) return &r.gpus.gpu;
-        for (Gpu const& g : r.known_gpus)
-            if (g.id == id) return &g;
-        return nullptr;
     }
 
     /// Requests that one replica runs at once.
@@ -401,69 +539,21 @@ private:
     }
 
     /// Residuals of the rows most alike.
-    void learn(SpeedRequest const& r, Model const& loaded, CoefficientTable const& table) {
-        struct Made { // rows of one deployment share physics and coefficients
-            std::string gpu, precision, engine, method;
-            Layout layout;
-            bool synchronous = false, median = false;
-            PreparedSpeed speed;
-        };
-        std::vector<Made> made;
-        std::vector<ResidualRow> tpot, ttft;
+    template <class Teach>
+    void learn(Teach&& teach) {
         std::vector<std::pair<double, std::size_t>> order;
-        for (std::size_t i = 0; i < rows_.size(); ++i) {
-            SpeedRow const& s = rows_[i];
+        for (std::size_t i = 0; i < rows().size(); ++i) {
+            SpeedRow const& s = rows()[i];
             if (!s.id.speculation.empty() && s.id.speculation != id_.speculation) continue;
-            order.emplace_back(-covariance(kTpotResidual, residual_site(s), site_), i);
+            order.emplace_back(-covariance(kTpotResidual, evidence_->site(i), site_), i);
         }
         std::stable_sort(order.begin(), order.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
         if (order.size() > 2 * kResidualRows) order.resize(2 * kResidualRows);
+        std::vector<ResidualRow> tpot, ttft;
         for (auto const& [c, i] : order) {
-            SpeedRow const& s = rows_[i];
-            PreparedSpeed const* p = nullptr;
-            Made const* alike = nullptr;
-            for (Made const& m : made) {
-                if (m.gpu != s.id.gpu || m.precision != s.id.precision || m.layout != s.layout) continue;
-                alike = &m;
-                if (m.engine == s.id.engine && m.method == s.id.speculation && m.synchronous == s.synchronous &&
-                    m.median == s.median_ttft)
-                    p = &m.speed;
-            }
-            if (p == nullptr) {
-                PreparedSpeed fresh;
-                if (alike != nullptr) {
-                    fresh = alike->speed;
-                } else {
-                    Gpu const* g = gpu_of(r, s.id.gpu);
-                    if (g == nullptr) continue;
-                    GpuSet set{*g, s.layout.gpus_per_replica(), 1};
-                    bool const same_formats = same_precision(s.id.precision, id_.precision);
-                    Model const other = same_formats ? loaded : model_as(r.model, s.id.precision);
-                    fresh = prepare_speed(other, s.layout, set, kv_options({}, other));
-                }
-                CoefContext const context{s.id, s.layout.dp > 1, s.layout.ep, s.synchronous, s.median_ttft};
-                set_coefs(fresh, resolve_coefs(table, context));
-                made.push_back({s.id.gpu, s.id.precision, s.id.engine, s.id.speculation, s.layout, s.synchronous, s.median_ttft,
-                                std::move(fresh)});
-                p = &made.back().speed;
-            }
-            PreparedSpeed const& q = *p;
-            ResidualSite const site = residual_site(s);
-            StepLoad l;
-            l.batch = s.batch;
-            l.isl = s.isl;
-            l.osl = s.osl;
-            l.context = s.isl + s.osl / 2;
-            l.years = s.years;
-            l.capture = s.capture;
-            if (!s.id.speculation.empty()) add_speculation(l, s.id.speculation, drafts_of(s), q.factor);
-            double const token = token_time(q, l, step_times(q, l), q.factor);
-            double const extra = s.queued ? 0.15 : 0.0;
-            if (s.tpot > 0) tpot.push_back({site, std::log(s.tpot / token), std::max(extra, s.tpot_derived ? 0.07 : 0.0)});
-            if (s.ttft > 0 && !s.ttft_derived && !s.queued) {
-                double const t = first_token_time(q, l, s.concurrency, (s.tpot > 0 ? s.tpot : token) * l.tokens_a_step, q.factor);
-                ttft.push_back({site, std::log(s.ttft / t), 0.0});
-            }
+            SpeedEvidence::Taught const& t = teach(i);
+            if (t.tpot) tpot.push_back(t.of_tpot);
+            if (t.ttft) ttft.push_back(t.of_ttft);
         }
         tpot_ = LocalResidual{kTpotResidual, tpot, site_};
         ttft_ = LocalResidual{kTtftResidual, ttft, site_};
@@ -525,10 +615,12 @@ private:
     Layout layout_;
     std::int32_t replicas_ = 1;
     SpeedIdentity id_;
-    std::optional<std::string> matching_label_;
+    std::shared_ptr<SpeedEvidence const> evidence_;
     PreparedSpeed physics_;
     ResidualSite site_;
-    std::vector<SpeedRow> rows_;
+    std::vector<SpeedRow const*> own_; ///< rows of the same deployment
+    double near_least_ = 1e300, near_most_ = -1; ///< users of own rows at such lengths
+    double most_users_ = 0, most_isl_ = 0, most_osl_ = 0; ///< of all rows
     LocalResidual tpot_, ttft_;
     std::array<double, kWidths> tpot_width_{}, ttft_width_{};
     std::array<ResidualGuess, kGrid> tpot_grid_{}, ttft_grid_{};
@@ -637,61 +729,90 @@ inline void explain(PreparedDeployment const& d, ReplicaSpeed const& s, SpeedPoi
 
 } // namespace detail
 
-/// Speed at `users` users of the whole deployment.
-inline SpeedPoint speed_at(PreparedDeployment const& d, SpeedRequest const& r, Requests users) {
-    SpeedPoint p;
-    double const all = std::max(1.0, static_cast<double>(users.value()));
-    double const replicas = d.replicas();
+/// Speed of a whole deployment at one load, in plain numbers.
+struct LoadSpeed {
+    double tpot = 0, ttft = 0, output = 0; ///< seconds, seconds, output tok/s of all replicas
+    double tpot_sd = 0, ttft_sd = 0, output_sd = 0; ///< of the logs
+    Basis basis = Basis::roofline;
+    bool extrapolated = false;
+    SpeedRow const* measured = nullptr; ///< the row that was taken
+    ReplicaSpeed replica;               ///< the model's own
+};
+
+/// Speed at `users` users over `replicas` copies that run `slots` requests each. No allocation.
+inline LoadSpeed load_speed(PreparedDeployment const& d, double users, double replicas, double slots) noexcept {
+    LoadSpeed p;
+    double const all = std::max(1.0, users);
     double const active = std::min(replicas, all);
     double const each = all / active;
-    double const isl = static_cast<double>(r.workload.isl.value()), osl = static_cast<double>(r.workload.osl.value());
-    ReplicaSpeed const s = d.at(each);
-    p.concurrency = users;
-    p.resident = Requests{static_cast<std::int64_t>(std::llround(std::min(all, d.slots() * replicas)))};
-    p.isl = r.workload.isl;
-    p.osl = r.workload.osl;
-    p.bound_by = s.queued ? d.slots_bound() : detail::bound_of(s.step);
-    detail::explain(d, s, p);
-    double tpot = s.tpot, ttft = s.ttft, output = s.output * active;
-    double tpot_sd = s.tpot_sd, ttft_sd = s.ttft_sd, output_sd = s.output_sd;
-    SpeedRow const* m = d.measured(each);
+    p.replica = d.at(each, slots);
+    ReplicaSpeed const& s = p.replica;
+    p.tpot = s.tpot;
+    p.ttft = s.ttft;
+    p.output = s.output * active;
+    p.tpot_sd = s.tpot_sd;
+    p.ttft_sd = s.ttft_sd;
+    p.output_sd = s.output_sd;
+    SpeedRow const* const m = d.measured(each);
     if (m != nullptr && !s.queued) {
         p.basis = Basis::measured;
+        p.measured = m;
         if (m->tpot > 0) {
-            tpot = m->tpot;
-            tpot_sd = kRunNoise;
+            p.tpot = m->tpot;
+            p.tpot_sd = kRunNoise;
         }
         if (m->ttft > 0) {
-            ttft = m->ttft;
-            ttft_sd = 2 * kRunNoise;
+            p.ttft = m->ttft;
+            p.ttft_sd = 2 * kRunNoise;
         }
-        output = m->output > 0 ? m->output * active : closed_loop_share(each) * all / (tpot + ttft / osl);
-        output_sd = kRunNoise;
-        detail::add_evidence(p.evidence, *m);
+        p.output = m->output > 0 ? m->output * active : closed_loop_share(each) * all / (p.tpot + p.ttft / std::max(1.0, d.osl()));
+        p.output_sd = kRunNoise;
     } else if (d.enclosed(each)) {
         p.basis = Basis::interpolated;
     } else {
         p.basis = d.fitted() || d.tpot_residual().size() > 0 ? Basis::calibrated : Basis::roofline;
     }
+    p.extrapolated = p.basis != Basis::measured && d.extrapolated(each);
+    if (p.extrapolated) {
+        p.tpot_sd *= 1.5;
+        p.ttft_sd *= 1.5;
+        p.output_sd *= 1.5;
+    }
+    return p;
+}
+
+/// Speed at `users` users of the whole deployment of `copies` replicas (the layout of `r` says the same).
+inline SpeedPoint speed_at(PreparedDeployment const& d, SpeedRequest const& r, Requests users, std::int32_t copies) {
+    SpeedPoint p;
+    double const all = std::max(1.0, static_cast<double>(users.value()));
+    double const replicas = copies;
+    double const isl = static_cast<double>(r.workload.isl.value()), osl = static_cast<double>(r.workload.osl.value());
+    LoadSpeed const s = load_speed(d, all, replicas, d.slots());
+    p.concurrency = users;
+    p.resident = Requests{static_cast<std::int64_t>(std::llround(std::min(all, d.slots() * replicas)))};
+    p.isl = r.workload.isl;
+    p.osl = r.workload.osl;
+    p.bound_by = s.replica.queued ? d.slots_bound() : detail::bound_of(s.replica.step);
+    detail::explain(d, s.replica, p);
+    p.basis = s.basis;
+    p.extrapolated = s.extrapolated;
+    if (s.measured != nullptr) detail::add_evidence(p.evidence, *s.measured);
     if (p.evidence.empty())
         for (SpeedRow const& row : d.rows())
             if (p.basis == Basis::interpolated ? d.same_deployment(row) : true) detail::add_evidence(p.evidence, row);
-    p.extrapolated = p.basis != Basis::measured && d.extrapolated(each);
-    if (p.extrapolated) {
-        tpot_sd *= 1.5;
-        ttft_sd *= 1.5;
-        output_sd *= 1.5;
-    }
-    p.tpot = detail::log_interval<Seconds>(tpot, tpot_sd);
-    p.ttft = detail::log_interval<Seconds>(ttft, ttft_sd);
-    p.output = detail::log_interval<TokensPerSecond>(output, output_sd);
+    p.tpot = detail::log_interval<Seconds>(s.tpot, s.tpot_sd);
+    p.ttft = detail::log_interval<Seconds>(s.ttft, s.ttft_sd);
+    p.output = detail::log_interval<TokensPerSecond>(s.output, s.output_sd);
     double const ratio = isl / std::max(1.0, osl);
-    p.input = detail::log_interval<TokensPerSecond>(output * ratio, output_sd);
-    p.total = detail::log_interval<TokensPerSecond>(output * (1 + ratio), output_sd);
-    p.per_user = detail::log_interval<TokensPerSecond>(1 / tpot, tpot_sd);
-    p.per_gpu = detail::log_interval<TokensPerSecond>(output / std::max(1, r.layout.gpus()), output_sd);
+    p.input = detail::log_interval<TokensPerSecond>(s.output * ratio, s.output_sd);
+    p.total = detail::log_interval<TokensPerSecond>(s.output * (1 + ratio), s.output_sd);
+    p.per_user = detail::log_interval<TokensPerSecond>(1 / s.tpot, s.tpot_sd);
+    p.per_gpu = detail::log_interval<TokensPerSecond>(s.output / std::max(1, r.layout.gpus()), s.output_sd);
     return p;
 }
+
+/// Speed at `users` users of the whole deployment.
+inline SpeedPoint speed_at(PreparedDeployment const& d, SpeedRequest const& r, Requests users) { return speed_at(d, r, users, d.replicas()); }
 
 /// The concurrencies asked for, or powers of two up to what is resident (256 at most).
 inline std::vector<Requests> concurrencies_of(Workload const& w, double resident) {

@@ -26,6 +26,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string_view>
 #include <variant>
 
@@ -281,8 +282,9 @@ struct PrepareOptions {
 
 /// Sums bytes and flops of one rank. `model` carries the formats of the weights as loaded (model_as).
 /// `layout` is of one replica. The coefficients are set by `set_coefs`.
-inline PreparedSpeed prepare_speed(Model const& model, Layout const& layout, GpuSet const& gpus,
-                                   PrepareOptions const& options = {}) {
+/// `tensors` are weight_tensors(model).
+inline PreparedSpeed prepare_speed(Model const& model, std::span<WeightTensor const> tensors, Layout const& layout, GpuSet const& gpus,
+                                   PrepareOptions const& options) {
     PreparedSpeed p;
     Gpu const& g = gpus.gpu;
     p.tp = layout.tp;
@@ -327,7 +329,7 @@ inline PreparedSpeed prepare_speed(Model const& model, Layout const& layout, Gpu
     double attention_peak = 0, dense_peak = 0, expert_peak = 0, expert_weight = 0;
     Layout one = layout;
     one.ep = false;
-    for (WeightTensor const& t : weight_tensors(model)) {
+    for (WeightTensor const& t : tensors) {
         if (!in_trunk(t.cls) || t.cls == TensorClass::embedding) {
             if (!(t.cls == TensorClass::embedding && model.tied_embeddings && t.name == "embed_tokens")) continue;
         }
@@ -390,6 +392,10 @@ inline PreparedSpeed prepare_speed(Model const& model, Layout const& layout, Gpu
     p.rate_dense = dense_peak > 0 ? dense_bits / dense_peak : p.rate_bf16;
     p.rate_expert = expert_peak > 0 ? expert_weight / expert_peak : p.rate_bf16;
     return p;
+}
+
+inline PreparedSpeed prepare_speed(Model const& model, Layout const& layout, GpuSet const& gpus, PrepareOptions const& options = {}) {
+    return prepare_speed(model, weight_tensors(model), layout, gpus, options);
 }
 
 /// Puts the coefficients of a deployment in.

@@ -22,6 +22,7 @@
 #include <servecap/memory/weights.hpp>
 #include <servecap/perf/predict.hpp>
 #include <servecap/plan/layouts.hpp>
+#include <servecap/plan/mend.hpp>
 #include <servecap/plan/plan.hpp>
 
 namespace servecap {
@@ -51,31 +52,6 @@ struct PlanRequest {
 };
 
 namespace detail {
-
-/// The user gave one of the flags that a fix sets; a fix can set several ("--max-num-seqs 128 --max-model-len").
-inline bool was_given(std::vector<std::string> const& given, std::string_view flags) {
-    return std::any_of(given.begin(), given.end(), [&](std::string const& g) {
-        for (auto at = flags.find(g); at != std::string_view::npos; at = flags.find(g, at + 1)) {
-            auto const end = at + g.size();
-            if ((at == 0 || flags[at - 1] == ' ') && (end == flags.size() || flags[end] == ' ')) return true;
-        }
-        return false;
-    });
-}
-
-/// The first fix that changes no flag of the user.
-inline Fix const* free_fix(std::vector<Fix> const& fixes, std::vector<std::string> const& given) {
-    for (Fix const& f : fixes)
-        if (f.settings && !was_given(given, f.flag)) return &f;
-    return nullptr;
-}
-
-/// A fix of flags alone (not of the layout or the GPUs), whatever the user gave.
-inline Fix const* any_flag_fix(std::vector<Fix> const& fixes) {
-    for (Fix const& f : fixes)
-        if (f.settings) return &f;
-    return nullptr;
-}
 
 /// Powers of two up to min(256, what is resident).
 inline std::vector<Requests> default_concurrency(StartPlan const& fit, Layout const& layout, Tokens request) {
@@ -255,27 +231,14 @@ inline Result<Plan> make_plan(PlanRequest const& q) {
     Plan p;
     auto start = detail::choose_layout(q, p);
     if (!start) return tl::unexpected<Error>{start.error()};
-    StartJudgement judged = judge_start(*start, q.startups);
-    StartJudgement const first = judged;
-    p.as_asked = judged.plan;
-    for (int round = 0; round < 3 && !judged.plan.starts; ++round) {
-        // The cheapest fix; where it would change a flag of the user, the refusal stays the answer.
-        Fix const* const fix = detail::any_flag_fix(judged.plan.fixes);
-        if (fix == nullptr) break;
-        if (detail::was_given(q.given, fix->flag)) p.for_fix = true;
-        p.mended.push_back({fix->flag, fix->value, judged.plan.engine_message, judged.plan.basis});
-        p.planned = *fix->settings;
-        start->settings = p.planned;
-        judged = judge_start(*start, q.startups);
-    }
-    if (!judged.plan.starts) { // no way out by flags: the refusal as asked is the answer
-        p.mended.clear();
-        p.for_fix = false;
-        p.planned = q.settings;
-        start->settings = p.planned;
-        judged = first;
-    }
-    detail::take_judgement(p, judged);
+    // The cheapest fix; where it would change a flag of the user, the refusal stays the answer.
+    MendedStart mended = mend_start(*start, q.startups, q.given, MendChoice::cheapest);
+    p.as_asked = mended.asked.plan;
+    p.mended = std::move(mended.mends);
+    p.for_fix = mended.changes_given;
+    p.planned = std::move(mended.settings);
+    start->settings = p.planned;
+    detail::take_judgement(p, mended.judged);
     if (p.fit.starts) {
         if (p.workload.concurrency.empty())
             p.workload.concurrency = detail::default_concurrency(p.fit, p.layout, Tokens{p.workload.isl.value() + p.workload.osl.value()});
