@@ -35,7 +35,8 @@ int main(int argc, char** argv) {
     }
     int count = 0;
     for (int i = 2; i < argc; ++i)
-        for (auto const& entry : std::filesystem::directory_iterator{argv[i]}) {
+        for (auto const& entry : std::filesystem::recursive_directory_iterator{argv[i]}) {
+            if (!entry.is_regular_file()) continue;
             std::ifstream file{entry.path(), std::ios::binary};
             std::string const text{std::istreambuf_iterator<char>{file}, {}};
             // A copy of just that size, so that a read beyond the end is one beyond the allocation too.

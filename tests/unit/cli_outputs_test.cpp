@@ -106,7 +106,7 @@ TEST_CASE("plans are as docs/plan.schema.json says", "[cli]") {
     CHECK(breaks(schema, schema, Json::parse(R"({"schema":"servecap.plan/2"})"), "plan") != "");
 }
 
-TEST_CASE("--emit: files with the plan's numbers; a plan that does not start has none", "[cli]") {
+TEST_CASE("deployment files have the plan's numbers; a plan that does not start has none", "[cli]") {
     using namespace cli_outputs;
     Output const k8s = shell("{} --model gpt-oss-120b --gpu h100x2 --tp 2 --emit k8s 2>&1");
     CHECK(k8s.status == 0);

@@ -318,3 +318,25 @@ TEST_CASE("vllm verdict: laws") {
         CHECK(given.plan().kv_tokens == p.kv_tokens);
     }
 }
+
+TEST_CASE("vllm verdict: requests that decode hold their windows, not a batch of prompt tokens each") {
+    // DeepSeek V4 on 8 x GB200, 8,000 in and 1,000 out: a prompt of 8,192 tokens is in flight for one request at a time.
+    Asked a = ask("DeepSeek-V4-Pro", "gb200x8", 8);
+    a.settings.max_model_len = Tokens{131072};
+    StartPlan const p = a.plan();
+    REQUIRE(p.starts);
+    Tokens const request{9000};
+    double const at_start = blocks_of_request(p, request);
+    auto const n = requests_with_room(p, request);
+    CHECK(n > 2 * static_cast<std::int64_t>(static_cast<double>(p.num_blocks) / at_start));
+    // what they hold together, with the batches in flight once, is within the pool; one more would not be
+    PagesOfRequest each;
+    for (PageRule const& r : p.pages_of_request) each.add(r, request.value());
+    CHECK(each.starting == at_start);
+    CHECK(each.running < each.starting);
+    CHECK(static_cast<double>(n) * each.running + each.in_flight <= static_cast<double>(p.num_blocks));
+    CHECK(static_cast<double>(n + 1) * each.running + each.in_flight > static_cast<double>(p.num_blocks));
+    // without windows nothing changes
+    StartPlan const plain = ask("Llama-3.1-8B", "h200", 1).plan();
+    CHECK(requests_with_room(plain, request) == static_cast<std::int64_t>(static_cast<double>(plain.num_blocks) / blocks_of_request(plain, request)));
+}

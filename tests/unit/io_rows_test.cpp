@@ -290,6 +290,21 @@ TEST_CASE("api prices: every row parses; cached input is never dearer than input
     }
 }
 
+TEST_CASE("api prices: the records that mention a card's names hold all of its tariffs") {
+    auto const all = take(read_api_prices(data("api_prices.csv"), "api_prices.csv"));
+    std::vector<std::string> const names{"deepseek-v4-pro", "Kimi-K3"}; // the first is also a provider's name of another model
+    auto const some = take(read_api_prices(data("api_prices.csv"), "api_prices.csv", {{}, nullptr, false, names}));
+    CHECK(some.size() < all.size());
+    std::size_t at = 0, of_names = 0;
+    for (ApiPrice const& r : all) {
+        bool const mentioned = r.model == names[0] || r.provider_model == names[0] || r.model == names[1] || r.provider_model == names[1];
+        of_names += mentioned ? 1 : 0;
+        while (mentioned && at < some.size() && some[at].origin.line < r.origin.line) ++at;
+        if (mentioned) CHECK((at < some.size() && some[at].origin.line == r.origin.line));
+    }
+    CHECK(of_names > 9);
+}
+
 TEST_CASE("setups: the measured downloads and starts") {
     auto const rows = take(read_setups(data("setups.csv"), "setups.csv"));
     REQUIRE(rows.size() >= 5);

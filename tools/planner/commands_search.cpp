@@ -34,17 +34,6 @@ namespace {
 
 using SearchJson = nlohmann::ordered_json;
 
-std::vector<std::string> words_of(std::string_view list) {
-    std::vector<std::string> out;
-    while (!list.empty()) {
-        auto const comma = std::min(list.find(','), list.size());
-        auto const word = trim(list.substr(0, comma));
-        if (!word.empty()) out.emplace_back(word);
-        list.remove_prefix(std::min(comma + 1, list.size()));
-    }
-    return out;
-}
-
 // ---- columns ---------------------------------------------------------------------------------------
 
 struct Column {

@@ -31,17 +31,6 @@ using OJson = nlohmann::ordered_json;
 
 namespace {
 
-std::vector<std::string> split(std::string_view list) {
-    std::vector<std::string> out;
-    while (!list.empty()) {
-        auto const comma = std::min(list.find(','), list.size());
-        auto const word = trim(list.substr(0, comma));
-        if (!word.empty()) out.emplace_back(word);
-        list.remove_prefix(std::min(comma + 1, list.size()));
-    }
-    return out;
-}
-
 /// A column of the table. `in_text`: for people; `in_data`: in CSV and JSON, without thousands and with the interval in two.
 struct TableColumn {
     char const* id;
@@ -106,7 +95,7 @@ struct TableRow {
 /// The columns of --columns in the order asked; all of them without it. "interval" goes with its rate.
 Result<std::vector<std::size_t>> shown_columns(std::string_view asked) {
     std::vector<std::size_t> out;
-    auto const words = split(asked);
+    auto const words = words_of(asked);
     if (words.empty())
         for (std::size_t i = 0; i < kColumns.size(); ++i) out.push_back(i);
     std::vector<std::string> ids;
@@ -169,8 +158,8 @@ std::vector<std::string> every_node(Args const& args, Context const& context) {
 } // namespace
 
 Result<int> run_table(Args const& args) {
-    auto const models = split(!args.models.empty() ? args.models : args.model);
-    auto gpus = split(!args.gpus.empty() ? args.gpus : args.gpu);
+    auto const models = words_of(!args.models.empty() ? args.models : args.model);
+    auto gpus = words_of(!args.gpus.empty() ? args.gpus : args.gpu);
     if (models.empty()) return fail(ErrorCode::bad_usage, "no models named", "--models", "for example --models kimi-k3.1,deepseek-v4.1-flash-1017");
     if (gpus.empty()) return fail(ErrorCode::bad_usage, "no GPUs named", "--gpus", "for example --gpus b300x8,h200x8");
     auto context = Context::open(args);

@@ -98,9 +98,14 @@ Result<int> validate_startup_rows(Args const& a) {
         file.output = a.rows;
         if (auto done = emit(file, results_csv(scores)); !done) return tl::unexpected<Error>{done.error()};
     }
+    // The others start from a guess of the version or of the flag, so they say more about the row than about the rules.
+    StartupGroupScore const stated = score_startups(std::span<StartupResult const>{scores.results}, [](StartupResult const& r) {
+        return r.version_known && r.utilization_known;
+    });
     std::string text;
     if (a.format == OutputFormat::json) {
         OJson j = group_json(scores.all);
+        j["kv_tokens_settings_stated"] = score_json(stated.quantity[0]);
         OJson head;
         head["rows"] = scores.all.rows;
         head["scored"] = scores.all.scored;
@@ -114,6 +119,7 @@ Result<int> validate_startup_rows(Args const& a) {
         TextTable t;
         score_columns(t, "quantity");
         for (std::size_t q = 0; q < kStartupQuantities; ++q) score_row(t, std::string{to_string(static_cast<StartupQuantity>(q))}, scores.all.quantity[q]);
+        score_row(t, "kv_tokens, version and utilization stated", stated.quantity[0]);
         StartsScore const& s = scores.all.starts;
         text = fmt::format("{} rows, {} scored{}{}\n\n", scores.all.rows, scores.all.scored, a.given_pool ? ", pool as given" : "", refused_text(scores.refused));
         text += a.format == OutputFormat::md ? t.markdown() : t.text();

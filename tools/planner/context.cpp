@@ -136,9 +136,11 @@ Result<std::vector<GpuPrice>> Context::gpu_prices(std::vector<std::string> const
     return gather<GpuPrice>(*args_, names_, "gpu_prices.csv", args_->prices, gpus,
                             [](auto t, auto f, auto const& o) { return read_gpu_prices(t, f, o); });
 }
-Result<std::vector<ApiPrice>> Context::api_prices(std::vector<std::string> const& models) const {
-    return gather<ApiPrice>(*args_, names_, "api_prices.csv", args_->apis, models,
-                            [](auto t, auto f, auto const& o) { return read_api_prices(t, f, o); });
+Result<std::vector<ApiPrice>> Context::api_prices(std::vector<std::string> const& mention) const {
+    return gather<ApiPrice>(*args_, names_, "api_prices.csv", args_->apis, {}, [&](auto t, auto f, RowOptions o) {
+        if (!o.user) o.mention = mention; // a file of the user's own is read and checked whole
+        return read_api_prices(t, f, o);
+    });
 }
 Result<std::vector<Coefficient>> Context::coefficients() const {
     auto const text = find_embedded("coefficients.csv");

@@ -40,12 +40,12 @@ public:
     /// Every spelling under which rows may know a model, its id first.
     [[nodiscard]] std::vector<std::string> spellings(servecap::Model const& model) const;
 
-    /// Rows of these models (canonical ids); of all when empty.
+    /// Rows of these models (canonical ids); of all when empty. API prices: catalogue rows that mention one of these.
     [[nodiscard]] servecap::Result<std::vector<servecap::BenchmarkRow>> benchmarks(std::vector<std::string> const& models) const;
     [[nodiscard]] servecap::Result<std::vector<servecap::StartupRow>> startups(std::vector<std::string> const& models) const;
     [[nodiscard]] servecap::Result<std::vector<servecap::SetupRow>> setups(std::vector<std::string> const& models) const;
     [[nodiscard]] servecap::Result<std::vector<servecap::GpuPrice>> gpu_prices(std::vector<std::string> const& gpus) const;
-    [[nodiscard]] servecap::Result<std::vector<servecap::ApiPrice>> api_prices(std::vector<std::string> const& models) const;
+    [[nodiscard]] servecap::Result<std::vector<servecap::ApiPrice>> api_prices(std::vector<std::string> const& mention) const;
     [[nodiscard]] servecap::Result<std::vector<servecap::Coefficient>> coefficients() const;
 
 private:

@@ -3,11 +3,14 @@
 
 #include "output.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 
 #include <unistd.h>
+
+#include <servecap/core/text.hpp>
 
 namespace planner {
 
@@ -36,5 +39,16 @@ servecap::PageStyle page_style(Args const& args) {
 
 void complain(servecap::Error const& e) { std::fprintf(stderr, "planner: %s\n", servecap::to_line(e).c_str()); }
 void warn(std::string_view text) { std::fprintf(stderr, "planner: %.*s\n", static_cast<int>(text.size()), text.data()); }
+
+std::vector<std::string> words_of(std::string_view list) {
+    std::vector<std::string> out;
+    while (!list.empty()) {
+        auto const comma = std::min(list.find(','), list.size());
+        auto const word = servecap::trim(list.substr(0, comma));
+        if (!word.empty()) out.emplace_back(word);
+        list.remove_prefix(std::min(comma + 1, list.size()));
+    }
+    return out;
+}
 
 } // namespace planner

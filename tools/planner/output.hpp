@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <servecap/core/result.hpp>
 #include <servecap/report/page.hpp>
@@ -25,5 +26,8 @@ servecap::PageStyle page_style(Args const& args);
 /// One line on standard error.
 void complain(servecap::Error const& e);
 void warn(std::string_view text);
+
+/// The words of a list with commas, without blanks around them; empty ones are passed over.
+std::vector<std::string> words_of(std::string_view list);
 
 } // namespace planner

@@ -48,7 +48,8 @@ std::optional<Error> Inputs::read(Args const& args, Context const& context, Scop
     if (scope == Scope::whole) {
         if (auto e = take(context.setups({}), setups)) return e;
         if (auto e = take(context.gpu_prices(gpu_id.empty() ? std::vector<std::string>{} : std::vector<std::string>{gpu_id}), gpu_prices)) return e;
-        if (auto e = take(context.api_prices({}), api_prices)) return e;
+        // with --api every name may be meant, and a wrong one asks for the nearest of all
+        if (auto e = take(context.api_prices(args.api.empty() ? model.api_names : std::vector<std::string>{}), api_prices)) return e;
     }
     return std::nullopt;
 }

@@ -72,6 +72,7 @@ struct PageRule {
     std::int64_t constant = 0; ///< pages whatever the length
     std::int64_t copies = 1;
     double weight = 1;         ///< share of a block that one page takes
+    std::int64_t flight = 0;   ///< tokens of `window` that are there only while a batch of a prompt is computed
 };
 
 struct StartPlan {
@@ -125,12 +126,40 @@ inline double blocks_of_request(StartPlan const& plan, Tokens n) noexcept {
     return sum;
 }
 
+/// Blocks of a request of one length, in the two states that matter for how many run at once.
+struct PagesOfRequest {
+    double starting = 0; ///< what the engine asks at start-up: the request's prompt is being computed
+    double running = 0;  ///< while it decodes: windows hold their window alone
+    double in_flight = 0;///< what the batches of prompts in flight take of windows, once for the whole pool
+
+    constexpr void add(PageRule const& r, std::int64_t n) noexcept {
+        double const now = blocks_of_rule(r, n);
+        starting += now;
+        if (r.flight <= 0) {
+            running += now;
+            return;
+        }
+        PageRule decoding = r;
+        decoding.window = r.window - r.flight + 1;
+        running += blocks_of_rule(decoding, n);
+        in_flight += static_cast<double>(r.copies * ceil_div(r.flight, r.block)) * r.weight;
+    }
+    /// Requests that `blocks` hold: one or two are being computed, the others decode.
+    [[nodiscard]] constexpr std::int64_t requests(std::int64_t blocks) const noexcept {
+        if (starting <= 0 || running <= 0) return 0;
+        double const all = static_cast<double>(blocks);
+        return static_cast<std::int64_t>(all / starting > (all - in_flight) / running ? all / starting : (all - in_flight) / running);
+    }
+};
+
 /// Requests of `tokens` each that the pool of one engine (a DP rank) holds at once; max_num_seqs is another limit.
-/// A plan without rules of pages counts bytes: growing part, fixed part and state.
+/// Sliding windows give pages back as they move (vLLM's SlidingWindowManager), so only the prompts that are being
+/// computed hold a batch of tokens besides. A plan without rules of pages counts bytes: growing, fixed part and state.
 inline std::int64_t requests_with_room(StartPlan const& plan, Tokens tokens) noexcept {
     if (!plan.pages_of_request.empty()) {
-        double const each = blocks_of_request(plan, tokens);
-        return each > 0 ? static_cast<std::int64_t>(static_cast<double>(plan.num_blocks) / each) : 0;
+        PagesOfRequest each;
+        for (PageRule const& r : plan.pages_of_request) each.add(r, tokens.value());
+        return each.requests(plan.num_blocks);
     }
     std::int64_t const each = plan.kv_per_token.value() * tokens.value() + plan.fixed_per_sequence.value() + plan.state_per_sequence.value();
     std::int64_t n = each > 0 ? plan.pool.value() / each : 0;

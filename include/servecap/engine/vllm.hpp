@@ -201,8 +201,8 @@ inline PageRule vllm_page_rule(PreparedVllm const& d, CacheGroup const& g, std::
     rule.weight = d.cache.weighted ? g.widest / d.cache.groups.front().widest : 1.0;
     switch (g.kind) {
     case CacheKind::full: rule.block = g.block.value() * d.cache.dcp; break;
-    case CacheKind::window: rule = {g.block.value(), g.window - 1 + flight, 1, g.copies, rule.weight}; break;
-    case CacheKind::chunk: rule = {g.block.value(), g.window + flight, 0, g.copies, rule.weight}; break;
+    case CacheKind::window: rule = {g.block.value(), g.window - 1 + flight, 1, g.copies, rule.weight, flight}; break;
+    case CacheKind::chunk: rule = {g.block.value(), g.window + flight, 0, g.copies, rule.weight, flight}; break;
     case CacheKind::recurrent:
         rule.constant = d.cache.recurrent_pages;
         rule.block = d.cache.recurrent_by_blocks ? g.block.value() : 0;
@@ -223,9 +223,9 @@ inline std::int64_t vllm_room(PreparedVllm const& d, VllmPoint const& p, VllmOut
         return d.cache.recurrent ? std::min(n, o.blocks) : n;
     }
     std::int64_t const flight = d.in_flight(p.batched);
-    double each = 0;
-    for (CacheGroup const& g : d.cache.groups) each += blocks_of_rule(detail::vllm_page_rule(d, g, flight), tokens);
-    return each > 0 ? static_cast<std::int64_t>(static_cast<double>(o.blocks) / each) : 0;
+    PagesOfRequest each;
+    for (CacheGroup const& g : d.cache.groups) each.add(detail::vllm_page_rule(d, g, flight), tokens);
+    return each.requests(o.blocks);
 }
 
 namespace detail {

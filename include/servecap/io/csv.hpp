@@ -3,9 +3,9 @@
 //
 // RFC 4180 with UTF-8 (a byte order mark is allowed), CRLF or LF, and `#` comment lines. Headers are matched by
 // name in any order. Records are found by counting quotes (a record ends at a line feed after an even number of
-// them); libcsv splits a record into fields in its strict mode. A caller that wants few rows of a big file gives a
-// predicate on one column: records without quotes are then judged by their bytes alone and only the wanted ones
-// reach libcsv.
+// them); libcsv splits a record with quotes into fields in its strict mode, one without is split at its commas. A caller that wants few rows of a big file gives a
+// predicate on one column: records without quotes before its end are then judged by their bytes alone and only the
+// wanted ones reach libcsv.
 //
 // Mistakes are kept until asked for: a reader stops at the first one, and error() tells file:line:column, the
 // value and what was expected. Columns count bytes from 1.
@@ -20,6 +20,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -140,6 +141,15 @@ public:
     template <class Predicate>
     bool next_where(CsvColumn key, Predicate&& wanted) {
         return advance(key, wanted);
+    }
+
+    /// Moves to the next record in whose bytes one of `words` occurs; others are not checked for mistakes.
+    bool next_with(std::span<std::string const> words) {
+        bool quoted = false;
+        while (!failed() && find_record(quoted))
+            if (std::any_of(words.begin(), words.end(), [&](std::string const& w) { return record_.find(w) != std::string_view::npos; }))
+                return take();
+        return false;
     }
 
     /// A field without blanks around it; empty where the column is absent.
@@ -319,37 +329,52 @@ private:
         return i != std::string_view::npos && s[i] == '#';
     }
 
+    // The field in `key` by its bytes alone; nothing where a quote may hide a comma before its end.
+    [[nodiscard]] std::optional<std::string_view> bytes_of(CsvColumn key, bool quoted) const noexcept {
+        std::size_t from = 0;
+        for (std::int32_t skip = key.index; skip > 0; --skip) {
+            from = record_.find(',', from);
+            if (from == std::string_view::npos) return std::nullopt;
+            ++from;
+        }
+        std::size_t const to = std::min(record_.find(',', from), record_.size());
+        if (quoted && std::memchr(record_.data(), '"', to) != nullptr) return std::nullopt;
+        return trim(record_.substr(from, to - from));
+    }
+
     template <class Predicate>
     bool advance(CsvColumn key, Predicate&& wanted) {
         bool quoted = false;
         while (!failed() && find_record(quoted)) {
-            if (key && !quoted) {
-                std::size_t from = 0;
-                std::int32_t skip = key.index;
-                while (skip > 0 && from != std::string_view::npos) {
-                    from = record_.find(',', from);
-                    if (from != std::string_view::npos) ++from;
-                    --skip;
-                }
-                if (from != std::string_view::npos) {
-                    std::size_t const to = std::min(record_.find(',', from), record_.size());
-                    if (!wanted(trim(record_.substr(from, to - from)))) continue;
-                }
-            }
-            if (!split()) return false;
-            if (++rows_ > limits_.rows) {
-                set_error({ErrorCode::bad_format, "more than " + std::to_string(limits_.rows) + " rows", place_of(0), {}});
-                return false;
-            }
-            if (key && quoted && !wanted(text(key))) continue;
+            std::optional<std::string_view> const seen = key ? bytes_of(key, quoted) : std::nullopt;
+            if (seen && !wanted(*seen)) continue;
+            if (!take()) return false;
+            if (key && !seen && !wanted(text(key))) continue;
             return true;
         }
         return false;
     }
 
+    // Splits the present record and counts it.
+    bool take() {
+        if (!split()) return false;
+        if (++rows_ > limits_.rows)
+            set_error({ErrorCode::bad_format, "more than " + std::to_string(limits_.rows) + " rows", place_of(0), {}});
+        return !failed();
+    }
+
     bool split() {
         fields_.clear();
         ends_.clear();
+        if (std::string_view const r = record_.substr(0, record_.size() - (record_.ends_with('\r') ? 1 : 0)); is_plain(r)) {
+            for (std::size_t from = 0; from <= r.size();) {
+                std::size_t const to = std::min(r.find(',', from), r.size());
+                fields_ += trim(r.substr(from, to - from)); // as libcsv does with fields that are not quoted
+                ends_.push_back(fields_.size());
+                from = to + 1;
+            }
+            return checked();
+        }
         Sink sink{&fields_, &ends_};
         std::size_t const done = csv_parse(parser_.get(), record_.data(), record_.size(), Sink::on_field, Sink::on_record, &sink);
         bool const bad = done != record_.size();
@@ -364,6 +389,16 @@ private:
                        place_of(std::min(record_.find('\r'), record_.size())), "lines end in LF or CRLF"});
             return false;
         }
+        return checked();
+    }
+
+    /// No quote and no stray carriage return: the record is what stands between its commas.
+    static bool is_plain(std::string_view record) noexcept {
+        return std::memchr(record.data(), '"', record.size()) == nullptr && std::memchr(record.data(), '\r', record.size()) == nullptr;
+    }
+
+    /// The fields of a record that was split are UTF-8, and as many as the header has.
+    bool checked() {
         if (std::size_t const good = utf8_prefix(fields_); good != fields_.size()) {
             std::size_t i = 0;
             while (i < ends_.size() && ends_[i] <= good) ++i;

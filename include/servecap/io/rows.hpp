@@ -83,6 +83,7 @@ struct RowOptions {
     std::span<std::string const> only; ///< names to keep (models, GPUs for GPU prices), as written or canonical; empty = all
     NameMap const* names = nullptr;    ///< brings other spellings to canonical names
     bool user = false;                 ///< the file was given on the command line
+    std::span<std::string const> mention{}; ///< API prices: records that mention none of these are passed over; empty = none is
 };
 
 namespace detail {
@@ -375,7 +376,7 @@ inline Result<std::vector<ApiPrice>> read_api_prices(std::string_view text, std:
     std::vector<ApiPrice> rows;
     auto const money = [&](CsvColumn c) { return detail::measure_of<UsdPerMillionTokens>(csv, c, 0, 1e6); };
     detail::RowFilter filter{o, "api"};
-    while (!csv.failed() && filter.next(csv, model)) {
+    while (!csv.failed() && (o.mention.empty() ? filter.next(csv, model) : csv.next_with(o.mention))) {
         ApiPrice& r = rows.emplace_back();
         r.family = csv.string(family);
         r.model = csv.string(model);
