@@ -4,6 +4,7 @@
 #include "commands.hpp"
 
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -28,6 +29,13 @@ namespace {
 
 /// The row as CSV text with its header.
 Result<std::string> as_csv(StartupRow const& row) { return startup_row_csv(row, {}, "standard output"); }
+
+/// The terms that a log states, where there is no prediction to hold them against.
+std::vector<DoctorTerm> stated_terms(ObservedStart const& seen) {
+    std::vector<DoctorTerm> terms = diagnose(seen, StartPlan{}).terms;
+    std::erase_if(terms, [](DoctorTerm const& t) { return term_text(t, true) == "-"; });
+    return terms;
+}
 
 } // namespace
 
@@ -101,6 +109,11 @@ Result<int> run_doctor(Args const& a) {
         j["lines"] = seen->lines;
         j["notes"] = seen->notes;
         if (!why.empty()) j["not_compared"] = why;
+        if (!diagnosis) {
+            OJson terms = OJson::array();
+            for (DoctorTerm const& t : stated_terms(*seen)) terms.push_back({{"term", std::string{t.name}}, {"observed", term_text(t, true)}, {"predicted", nullptr}});
+            j["terms"] = terms;
+        }
         if (diagnosis) {
             OJson terms = OJson::array();
             for (DoctorTerm const& t : diagnosis->terms)
@@ -145,6 +158,10 @@ Result<int> run_doctor(Args const& a) {
                 for (Fix const& f : plan->fixes)
                     if (seen->starts && !*seen->starts) text += "Way out: " + f.flag + " " + f.value + ": " + f.effect + "\n";
         } else {
+            TextTable t;
+            t.column("term", TextTable::Align::left).column("log");
+            for (DoctorTerm const& x : stated_terms(*seen)) t.row({std::string{x.name}, term_text(x, true)});
+            if (!t.empty()) text += "\n" + (a.format == OutputFormat::md ? t.markdown() : t.text()) + "\n";
             text += "Not compared: " + why + "\n";
         }
         if (!a.learn.empty()) text += "Appended to " + a.learn + "\n";
