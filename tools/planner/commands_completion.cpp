@@ -99,7 +99,7 @@ std::string bash_script(std::vector<CommandHelp> const& commands) {
 }
 
 /// Text within single quotes of a shell.
-std::string quoted(std::string_view s) {
+std::string shell_quoted(std::string_view s) {
     std::string out = "'";
     for (char c : s) out += c == '\'' ? std::string{"'\\''"} : std::string{c};
     return out + "'";
@@ -119,7 +119,7 @@ std::string zsh_script(std::vector<CommandHelp> const& commands) {
                       "_planner_gpus() { local -a g; g=(${(f)\"$(" + std::string{kGpus} + ")\"} any); compadd -a g }\n"
                       "_planner() {\n    local -a commands options\n    commands=(\n";
     for (CommandHelp const& c : commands)
-        if (!c.name.empty()) out += "        " + quoted(c.name + ":" + escape(c.text)) + "\n";
+        if (!c.name.empty()) out += "        " + shell_quoted(c.name + ":" + escape(c.text)) + "\n";
     out += "    )\n    case \"$words[2]\" in\n";
     auto const list = [&](CommandHelp const& c) {
         std::string s;
@@ -133,10 +133,10 @@ std::string zsh_script(std::vector<CommandHelp> const& commands) {
                 case Values::gpus: spec += ":gpu:_planner_gpus"; break;
                 case Values::files: spec += ":" + to_lower(o.value.substr(0, o.value.find(' '))) + ":_files"; break;
                 }
-                s += "            " + quoted(spec) + "\n";
+                s += "            " + shell_quoted(spec) + "\n";
             }
         std::string const w = first_words(c.name);
-        s += "            " + quoted(w.empty() ? std::string{"*:file:_files"} : "*:what:(" + w + ")") + "\n";
+        s += "            " + shell_quoted(w.empty() ? std::string{"*:file:_files"} : "*:what:(" + w + ")") + "\n";
         return s;
     };
     CommandHelp const* root = nullptr;
@@ -161,17 +161,17 @@ std::string fish_script(std::vector<CommandHelp> const& commands) {
         std::string const when =
             c.name.empty() ? "'not __fish_seen_subcommand_from " + names + "'" : "'__fish_seen_subcommand_from " + c.name + "'";
         if (!c.name.empty())
-            out += "complete -c planner -n 'not __fish_seen_subcommand_from " + names + "' -a " + c.name + " -d " + quoted(c.text) + "\n";
-        if (std::string const w = first_words(c.name); !w.empty()) out += "complete -c planner -f -n " + when + " -a " + quoted(w) + "\n";
+            out += "complete -c planner -n 'not __fish_seen_subcommand_from " + names + "' -a " + c.name + " -d " + shell_quoted(c.text) + "\n";
+        if (std::string const w = first_words(c.name); !w.empty()) out += "complete -c planner -f -n " + when + " -a " + shell_quoted(w) + "\n";
         for (OptionHelp const& o : c.options) {
             std::string line = "complete -c planner -n " + when;
             for (auto const& n : o.names) line += n.starts_with("--") ? " -l " + n.substr(2) : " -s " + n.substr(1);
-            line += " -d " + quoted(o.help);
+            line += " -d " + shell_quoted(o.help);
             switch (values_of(o)) {
             case Values::none: break;
-            case Values::words: line += " -x -a " + quoted(joined(words_of(o.value), " ")); break;
-            case Values::models: line += " -r -a " + quoted("(" + std::string{kModels} + ")"); break;
-            case Values::gpus: line += " -x -a " + quoted("(" + std::string{kGpus} + ")"); break;
+            case Values::words: line += " -x -a " + shell_quoted(joined(words_of(o.value), " ")); break;
+            case Values::models: line += " -r -a " + shell_quoted("(" + std::string{kModels} + ")"); break;
+            case Values::gpus: line += " -x -a " + shell_quoted("(" + std::string{kGpus} + ")"); break;
             case Values::files: line += " -r"; break;
             }
             out += line + "\n";
