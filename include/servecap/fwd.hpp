@@ -161,6 +161,7 @@ struct Fix;
 struct MemoryBudget;
 struct PageRule;
 struct StartPlan;
+struct PagesOfRequest;
 
 // engine/vllm.hpp
 struct VllmPoint;
