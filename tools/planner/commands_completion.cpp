@@ -21,7 +21,7 @@ using namespace servecap;
 namespace {
 
 /// The words of "text|json|csv"; none for other values.
-std::vector<std::string> words_of(std::string const& value) {
+std::vector<std::string> choices_of(std::string const& value) {
     std::vector<std::string> out;
     if (value.find('|') == std::string::npos) return out;
     for (std::size_t at = 0; at <= value.size();) {
@@ -37,7 +37,7 @@ enum class Values { none, words, models, gpus, files };
 Values values_of(OptionHelp const& o) {
     auto const is = [&](char const* n) { return std::find(o.names.begin(), o.names.end(), n) != o.names.end(); };
     if (o.value.empty()) return Values::none;
-    if (!words_of(o.value).empty()) return Values::words;
+    if (!choices_of(o.value).empty()) return Values::words;
     if (is("--model") || is("--models")) return Values::models;
     if (is("--gpu") || is("--gpus")) return Values::gpus;
     return Values::files;
@@ -67,7 +67,7 @@ std::string bash_script(std::vector<CommandHelp> const& commands) {
         std::string all;
         for (OptionHelp const& o : c.options) {
             for (auto const& n : o.names) all += (all.empty() ? "" : " ") + n;
-            if (values_of(o) == Values::words) choice[joined(o.names, "|")] = joined(words_of(o.value), " ");
+            if (values_of(o) == Values::words) choice[joined(o.names, "|")] = joined(choices_of(o.value), " ");
         }
         options += "        " + (c.name.empty() ? std::string{"''"} : c.name) + ") options='" + all + "' ;;\n";
         if (std::string const w = first_words(c.name); !w.empty()) words += "            " + c.name + ") options='" + w + "' ;;\n";
@@ -128,7 +128,7 @@ std::string zsh_script(std::vector<CommandHelp> const& commands) {
                 std::string spec = n + "[" + escape(o.help) + "]";
                 switch (values_of(o)) {
                 case Values::none: break;
-                case Values::words: spec += ":value:(" + joined(words_of(o.value), " ") + ")"; break;
+                case Values::words: spec += ":value:(" + joined(choices_of(o.value), " ") + ")"; break;
                 case Values::models: spec += ":model:_planner_models"; break;
                 case Values::gpus: spec += ":gpu:_planner_gpus"; break;
                 case Values::files: spec += ":" + to_lower(o.value.substr(0, o.value.find(' '))) + ":_files"; break;
@@ -169,7 +169,7 @@ std::string fish_script(std::vector<CommandHelp> const& commands) {
             line += " -d " + shell_quoted(o.help);
             switch (values_of(o)) {
             case Values::none: break;
-            case Values::words: line += " -x -a " + shell_quoted(joined(words_of(o.value), " ")); break;
+            case Values::words: line += " -x -a " + shell_quoted(joined(choices_of(o.value), " ")); break;
             case Values::models: line += " -r -a " + shell_quoted("(" + std::string{kModels} + ")"); break;
             case Values::gpus: line += " -x -a " + shell_quoted("(" + std::string{kGpus} + ")"); break;
             case Values::files: line += " -r"; break;
