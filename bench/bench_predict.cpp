@@ -22,12 +22,7 @@ namespace {
 
 using namespace servecap;
 
-struct Deployment {
-    char const* model;
-    char const* gpus;
-    std::int32_t tp;
-};
-constexpr Deployment kDeployments[] = {{"Kimi-K3", "b300x8", 8},
+constexpr bench::Deployment kDeployments[] = {{"Kimi-K3", "b300x8", 8},
                                        {"gpt-oss-120b", "h200x8", 8},
                                        {"DeepSeek-V4.1-Flash-1017", "b300x4", 4},
                                        {"Llama-3.3-70B-Instruct", "h200x4", 4}};
@@ -50,7 +45,7 @@ int main(int argc, char** argv) {
     if (!gpus || !rows || !coefficients) return 2;
     std::vector<std::unique_ptr<Made>> made;
     std::vector<std::unique_ptr<PreparedDeployment>> ready;
-    for (Deployment const& d : kDeployments) {
+    for (bench::Deployment const& d : kDeployments) {
         auto const model = load_model(d.model);
         auto const set = parse_gpus(d.gpus, *gpus);
         if (!model || !set) {

@@ -22,12 +22,7 @@ namespace {
 
 using namespace servecap;
 
-struct Deployment {
-    char const* model;
-    char const* gpus;
-    std::int32_t tp;
-};
-constexpr Deployment kDeployments[] = {{"Kimi-K3.1-Pro", "b300x8", 8}, {"DeepSeek-V4.1-Flash-1017", "b300x4", 2}, {"Llama-3.3-70B-Instruct", "h200x4", 4}};
+constexpr bench::Deployment kDeployments[] = {{"Kimi-K3.1-Pro", "b300x8", 8}, {"DeepSeek-V4.1-Flash-1017", "b300x4", 2}, {"Llama-3.3-70B-Instruct", "h200x4", 4}};
 
 struct Made {
     Model model;
@@ -47,7 +42,7 @@ int main(int argc, char** argv) {
     auto const coefficients = read_coefficients(*find_embedded("coefficients.csv"), "coefficients.csv");
     if (!gpus || !rows || !starts || !coefficients) return 2;
     std::vector<std::unique_ptr<Made>> made;
-    for (Deployment const& d : kDeployments) {
+    for (bench::Deployment const& d : kDeployments) {
         auto const model = load_model(d.model);
         auto const set = parse_gpus(d.gpus, *gpus);
         if (!model || !set) {

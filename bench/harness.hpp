@@ -19,6 +19,13 @@
 
 namespace bench {
 
+/// What is measured: a card, a set of GPUs ("b300x8") and its tensor parallel ranks.
+struct Deployment {
+    char const* model;
+    char const* gpus;
+    std::int32_t tp;
+};
+
 inline thread_local std::int64_t allocations = 0; // of the thread that measures
 
 /// `rounds` dependent 64-bit multiply-adds: 1,500 are 2 microseconds at 3 GHz.

@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -148,7 +149,7 @@ struct PagesOfRequest {
     [[nodiscard]] constexpr std::int64_t requests(std::int64_t blocks) const noexcept {
         if (starting <= 0 || running <= 0) return 0;
         double const all = static_cast<double>(blocks);
-        return static_cast<std::int64_t>(all / starting > (all - in_flight) / running ? all / starting : (all - in_flight) / running);
+        return static_cast<std::int64_t>(std::max(all / starting, (all - in_flight) / running));
     }
 };
 

@@ -3,9 +3,9 @@
 //
 // RFC 4180 with UTF-8 (a byte order mark is allowed), CRLF or LF, and `#` comment lines. Headers are matched by
 // name in any order. Records are found by counting quotes (a record ends at a line feed after an even number of
-// them); libcsv splits a record with quotes into fields in its strict mode, one without is split at its commas. A caller that wants few rows of a big file gives a
-// predicate on one column: records without quotes before its end are then judged by their bytes alone and only the
-// wanted ones reach libcsv.
+// them); libcsv splits a record with quotes into fields in its strict mode, one without is split at its commas. A
+// caller that wants few rows of a big file gives a predicate on one column: records without quotes before its end
+// are then judged by their bytes alone and only the wanted ones are split.
 //
 // Mistakes are kept until asked for: a reader stops at the first one, and error() tells file:line:column, the
 // value and what was expected. Columns count bytes from 1.
